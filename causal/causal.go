@@ -1,0 +1,77 @@
+// Package causal answers "what if this code were faster?" for an unmodified Go program.
+//
+// Run builds the program with a rewritten runtime, runs it, and conducts
+// experiments: while a chosen site runs, everything else falls behind, so the
+// site is virtually faster, and the program's progress tells what that is worth.
+package causal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"time"
+
+	"github.com/headway-lab/headway/report"
+)
+
+// Granularity says what a site is.
+type Granularity string
+
+// The three kinds of site.
+const (
+	ByFunc     Granularity = "func"
+	ByLine     Granularity = "line"
+	ByCallSite Granularity = "callsite"
+)
+
+// Options says what to build, what counts as progress and which sites to try.
+type Options struct {
+	Dir        string   // where the go command runs; "" is the current directory
+	Go         string   // the user's go command; "" finds go in PATH
+	Package    string   // directory, import path or path@version
+	Test       bool     // build the package's test binary instead of its main package
+	Args       []string // arguments of the program
+	Env        []string // environment of the program; nil is the current one
+	BuildFlags []string // flags for go build
+
+	Throughput []string // FUNC or FILE:LINE
+	Latency    []string // FUNC, BEGIN..END or http
+
+	By         Granularity
+	Cumulative bool
+	Include    *regexp.Regexp
+	Exclude    *regexp.Regexp
+	Sites      []string      // experiment on exactly these
+	Top        int           // how many candidate sites; 0 is 10
+	Speedups   []int         // percent; nil is 25, 50, 75, 100
+	Duration   time.Duration // of the whole after the build; 0 is 60 s
+	Window     time.Duration // of one experiment; 0 chooses by the rate of progress
+	Seed       uint64
+	Confidence float64 // 0 is 0.95
+
+	Stdout, Stderr io.Writer   // the program's own output
+	Events         func(Event) // progress of the profile, called from one goroutine; may be nil
+}
+
+// Event tells how far a profile is.
+type Event struct {
+	Phase   string        // "build", "start", "warm up", "sample", "rebuild", "experiment", "done"
+	Text    string        // one line for a person
+	Elapsed time.Duration // since the start of Run
+	Total   time.Duration // expected, 0 if unknown
+	Warning bool
+}
+
+// UsageError is an error that the user mends by asking otherwise (exit status 2).
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Run conducts a profile. When ctx is cancelled, or the program ends, it returns what was
+// measured so far (a report, possibly with no cases) together with the error.
+// Wrong names and flags give a *UsageError.
+func Run(ctx context.Context, o Options) (*report.Report, error) {
+	return nil, errors.New("not connected yet")
+}
