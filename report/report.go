@@ -4,11 +4,14 @@
 // An answer is a question, a list of metrics, and a list of cases of which one
 // per group is the baseline. Every other case of the group carries the effect
 // of its change: (changed - baseline) / baseline x 100, with an interval.
+//
+//	r := &report.Report{Schema: report.Schema, Verb: "sim", ...}
+//	err := r.Text(os.Stdout, report.TextOptions{Width: 100, Color: true})
+//
+// The one rule of all three: an effect that is not Real is "no effect seen", never a win.
 package report
 
-import (
-	"time"
-)
+import "time"
 
 // Schema is the version of the JSON form. It changes only when a reader of the
 // older form would misread the newer one.
@@ -50,7 +53,7 @@ type Metric struct {
 type Group struct {
 	Name    string           `json:"name"`
 	Verdict string           `json:"verdict,omitempty"` // "worth it", "no effect seen", "would make it worse", ...
-	Values  map[string]Value `json:"values,omitempty"`  // facts about the group, such as its share of the CPU samples, in percent
+	Values  map[string]Value `json:"values,omitempty"`  // facts about the group, such as "share", its share of the CPU samples in percent
 	Source  *Source          `json:"source,omitempty"`
 	Notes   []string         `json:"notes,omitempty"`
 }
@@ -74,14 +77,18 @@ type Case struct {
 }
 
 // Value is an estimate of a metric with its interval; N is the number of runs behind it.
+// A bound that the data cannot carry is infinite, an estimate they cannot carry is NaN:
+// both are null in JSON. Low = High = 0 is a plain figure without an interval.
 type Value struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 	N     int     `json:"n"`
+	Unit  string  `json:"unit,omitempty"` // only in Group.Values; "" is "%" for shares and a bare number for others
 }
 
 // Effect is the change against the group's baseline, in percent of the baseline.
+// Bounds and estimate may be infinite or NaN as in [Value].
 type Effect struct {
 	Percent    float64 `json:"percent"`
 	Low        float64 `json:"low"`
