@@ -32,11 +32,11 @@ var summary = regexp.MustCompile(`^[1-9][0-9]* requests in [0-9.]+ s: [1-9][0-9]
 
 func TestRun(t *testing.T) {
 	for name, c := range map[string]config{
-		"child process":      {inFlight: 10, connections: 1, lasts: 300 * time.Millisecond},
-		"in process":         {inFlight: 10, connections: 1, lasts: 300 * time.Millisecond, inProcess: true},
-		"several":            {inFlight: 11, connections: 3, lasts: 300 * time.Millisecond, inProcess: true},
-		"compressed":         {inFlight: 4, connections: 1, lasts: 300 * time.Millisecond, inProcess: true, gzip: true},
-		"one at a time":      {inFlight: 1, connections: 1, lasts: 300 * time.Millisecond, inProcess: true},
+		"child process": {inFlight: 10, connections: 1, lasts: 300 * time.Millisecond},
+		"in process":    {inFlight: 10, connections: 1, lasts: 300 * time.Millisecond, inProcess: true},
+		"several":       {inFlight: 11, connections: 3, lasts: 300 * time.Millisecond, inProcess: true},
+		"compressed":    {inFlight: 4, connections: 1, lasts: 300 * time.Millisecond, inProcess: true, gzip: true},
+		"one at a time": {inFlight: 1, connections: 1, lasts: 300 * time.Millisecond, inProcess: true},
 		"more than 250": {inFlight: 300, connections: 1, lasts: 300 * time.Millisecond, inProcess: true},
 	} {
 		t.Run(name, func(t *testing.T) {

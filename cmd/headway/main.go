@@ -1,0 +1,120 @@
+// Command headway tells what would make a networked service faster, by
+// experiment, before anyone does the work.
+//
+// Each verb is one file: flags in, one call of the package that does the work,
+// report out.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headway-lab/headway/causal"
+)
+
+// Exit statuses.
+const (
+	done       = 0
+	failed     = 1
+	wrongUsage = 2
+)
+
+func main() {
+	// The go command calls "headway toolexec TOOL ARGS..." in front of every tool
+	// it runs while it builds a program for a profile. This comes before anything
+	// else: it happens hundreds of times a build, and the flags are the tool's.
+	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
+		os.Exit(toolexec(os.Args[2:]))
+	}
+	ctx := interruptible(os.Stderr)
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// toolexec runs one tool of the go command, args[0], on rewritten source.
+//
+// TO CONNECT: return instrument.Main(args)
+func toolexec([]string) int {
+	fmt.Fprintln(os.Stderr, "headway: toolexec is not connected yet")
+	return failed
+}
+
+// execute runs the command line args and returns the exit status.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return done
+	}
+	var usage *causal.UsageError
+	if errors.As(err, &usage) {
+		// One line, whatever the go command or a library had to say.
+		fmt.Fprintf(stderr, "headway: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+		return wrongUsage
+	}
+	fmt.Fprintf(stderr, "headway: %s\n", strings.TrimSpace(err.Error()))
+	return failed
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "headway",
+		Short: "What would make it faster, and by how much, before anyone does the work",
+		Long: `Headway answers one question for the people who run networked services: what
+would make it faster, and by how much, before anyone does the work? Every verb
+runs an experiment: a baseline, a change, and the effect of the change with a
+confidence interval.`,
+		Example:       "  headway profile ./cmd/server",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+				return usagef("no verb %q; did you mean %s?", args[0], strings.Join(near, " or "))
+			}
+			return usagef("no verb %q; see headway --help", args[0])
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%v; see %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(newProfile(), newVersion())
+	return root
+}
+
+func usagef(format string, args ...any) error {
+	return &causal.UsageError{Err: fmt.Errorf(format, args...)}
+}
+
+// errInterrupted is the cause of a context that a signal ended.
+var errInterrupted = errors.New("interrupted")
+
+// interruptible returns a context that the first interrupt ends, so that what was
+// found can be shown. The second one quits.
+func interruptible(stderr io.Writer) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel(errInterrupted)
+		<-signals
+		fmt.Fprintln(stderr, "headway: quit")
+		os.Exit(failed)
+	}()
+	return ctx
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headway-lab/headway/causal"
+)
+
+// runProfile is causal.Run, except in tests.
+var runProfile = causal.Run
+
+func newProfile() *cobra.Command {
+	var (
+		o       = causal.Options{By: causal.ByFunc, Top: 10, Speedups: []int{25, 50, 75, 100}}
+		build   []string
+		out     = output{format: table, html: "headway-profile.html"}
+		quiet   bool
+		include pattern
+		exclude pattern
+	)
+	c := &cobra.Command{
+		Use:   "profile [flags] PACKAGE [-- ARGS]",
+		Short: "What if this code were faster?",
+		Long: `Profile builds an unmodified Go program, runs it with ARGS, and finds out by
+experiment what a faster function, line or call site would be worth: while the
+chosen code runs, everything else is held up, so that the code is virtually
+faster. The program's progress tells what that changes.
+
+PACKAGE is a directory, an import path, or path@version. The program has to have
+something to do while it is profiled: send it load, or let it make its own.
+
+Progress is what you would like to have more of, or sooner:
+
+  --throughput FUNC         more calls of FUNC a second; FILE:LINE counts a line
+  --latency FUNC            less time from FUNC's call to its return
+  --latency BEGIN..END      less time from a call of BEGIN to a return of END,
+                            which may be on another goroutine
+  --latency http            less time a request of net/http, HTTP/1 and HTTP/2
+
+FUNC is written as in a stack trace: main.work, net/http.(*conn).serve. Without
+either flag, a program that contains net/http is asked for --latency http. A program
+may also mark its progress itself, with the package
+github.com/headway-lab/headway/progress.
+
+The table says for each site what each virtual speed-up would change, with the
+interval that holds the truth in 95 of 100 cases; one that contains 0 is shown
+as no effect seen. The same answer goes to headway-profile.html.
+
+Flags for go build follow --build, as many in one argument as you like; quote
+what contains blanks; or give --build again:
+
+  --build "-tags=x -race"   --build -tags=x --build "-ldflags='-s -w'"
+
+The results go to standard output, everything else to standard error, the
+program's own output with it. Interrupt once to stop and see what was found so
+far, twice to quit. The exit status is 0 if the profile is complete, 1 if it
+failed or was interrupted, 2 if the command line was wrong.`,
+		Example: `  headway profile ./examples/http2
+  headway profile --throughput main.handle ./cmd/server -- -listen :8080
+  headway profile --by line --include '^example.org/server' --duration 5m ./cmd/server
+  headway profile --site runtime.newstack --speedups 10,20,40,80 ./examples/http2
+  headway profile --test --throughput 'testing.(*B).Loop' ./codec -- -test.run='^$' -test.bench=Decode
+  headway profile --format json --html "" ./cmd/server | jq .answer`,
+		Args: func(c *cobra.Command, args []string) error {
+			n := c.ArgsLenAtDash()
+			if n < 0 {
+				n = len(args)
+			}
+			switch {
+			case n == 0:
+				return usagef("no package to profile; name one, such as ./cmd/server")
+			case n > 1:
+				return usagef("one package at a time, not %q and %q; arguments of the program go after --", args[0], args[1])
+			}
+			return nil
+		},
+		ValidArgsFunction: completePackage(&o),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Package, o.Args = args[0], args[1:]
+			o.Include, o.Exclude = include.Regexp, exclude.Regexp
+			if err := checkNumbers(c, o); err != nil {
+				return err
+			}
+			var err error
+			if o.BuildFlags, err = splitFlags(build); err != nil {
+				return err
+			}
+			if err := out.check(); err != nil {
+				return err
+			}
+			if err := checkPackage(c.Context(), &o); err != nil {
+				return err
+			}
+			show := newDisplay(c.ErrOrStderr(), quiet)
+			said := make(chan struct{})
+			calm := context.AfterFunc(c.Context(), func() {
+				show.say("stopping; interrupt again to quit at once")
+				close(said)
+			})
+			o.Events, o.Stdout, o.Stderr = show.event, show.program, show.program
+			r, runErr := runProfile(c.Context(), o)
+			if !calm() {
+				<-said
+			}
+			show.close()
+			if r == nil || len(r.Cases) == 0 {
+				return interrupted(c.Context(), runErr, "nothing was found yet")
+			}
+			r.Command = append([]string{"headway"}, os.Args[1:]...)
+			err = out.write(r, c.OutOrStdout(), show.say)
+			return errors.Join(err, interrupted(c.Context(), runErr, "this is what was found so far"))
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringArrayVar(&o.Throughput, "throughput", nil, "progress is a call of `FUNC`, or FILE:LINE (repeatable)")
+	f.StringArrayVar(&o.Latency, "latency", nil, "progress is less time in `FUNC`, BEGIN..END or http (repeatable)")
+	f.Var(newChoice((*string)(&o.By), "func", "line", "callsite"), "by", "what is made faster: `func`, line or callsite")
+	f.BoolVar(&o.Cumulative, "cum", false, "a function with all that it calls")
+	f.Var(&include, "include", "only sites that match `REGEXP`")
+	f.Var(&exclude, "exclude", "no sites that match `REGEXP`")
+	f.StringArrayVar(&o.Sites, "site", nil, "try exactly `SITE`, such as main.work or FILE:LINE (repeatable)")
+	f.IntVar(&o.Top, "top", o.Top, "try the `N` busiest sites")
+	f.IntSliceVar(&o.Speedups, "speedups", o.Speedups, "virtual speed-ups to try, in `PERCENT`")
+	f.DurationVar(&o.Duration, "duration", time.Minute, "experiment for `TIME`, after the build")
+	f.DurationVar(&o.Window, "window", 0, "one experiment lasts `TIME`; 0 goes by the rate of progress")
+	f.Uint64Var(&o.Seed, "seed", 1, "`NUMBER` that decides the order of the experiments")
+	f.BoolVar(&o.Test, "test", false, "profile the package's tests or benchmarks")
+	f.StringArrayVar(&build, "build", nil, "`FLAGS` for go build (repeatable)")
+	f.StringVar(&o.Go, "go", "", "the go `COMMAND` to build with (default go, from PATH)")
+	f.Var(newChoice(&out.format, table, classic, asJSON), "format", "what goes to standard output: `table`, classic or json")
+	f.StringVar(&out.json, "json", "", "write the report as JSON to `FILE`")
+	f.StringVar(&out.html, "html", out.html, "write the report as one HTML page to `FILE`; \"\" writes none")
+	f.BoolVar(&quiet, "quiet", false, "no progress on standard error")
+	completeFlags(c)
+	return c
+}
+
+func checkNumbers(c *cobra.Command, o causal.Options) error {
+	switch {
+	case o.Top < 1:
+		return usagef("--top %d: want at least 1", o.Top)
+	case o.Duration <= 0:
+		return usagef("--duration %v: want more than 0", o.Duration)
+	case o.Window < 0 || o.Window > o.Duration:
+		return usagef("--window %v: want no more than --duration %v", o.Window, o.Duration)
+	case len(o.Speedups) == 0:
+		return usagef("--speedups: want at least one")
+	case len(o.Sites) > 0 && c.Flags().Changed("top"):
+		return usagef("--site says which sites to try; --top has nothing to choose")
+	}
+	for _, s := range o.Speedups {
+		if s < 1 || s > 100 {
+			return usagef("--speedups %d: want 1 to 100 percent; 0 is always tried as the baseline", s)
+		}
+	}
+	return nil
+}
+
+// interrupted puts the reason in place of the context's error.
+func interrupted(ctx context.Context, err error, found string) error {
+	if err != nil && errors.Is(context.Cause(ctx), errInterrupted) {
+		return errors.New("interrupted: " + found)
+	}
+	return err
+}
+
+// pattern is a regular expression as a flag.
+type pattern struct{ *regexp.Regexp }
+
+func (p *pattern) Type() string { return "regexp" }
+func (p *pattern) String() string {
+	if p.Regexp == nil {
+		return ""
+	}
+	return p.Regexp.String()
+}
+func (p *pattern) Set(s string) (err error) {
+	p.Regexp, err = regexp.Compile(s)
+	return err
+}
