@@ -6,13 +6,9 @@
 package causal
 
 import (
-	"context"
-	"errors"
 	"io"
 	"regexp"
 	"time"
-
-	"github.com/headway-lab/headway/report"
 )
 
 // Granularity says what a site is.
@@ -29,6 +25,7 @@ const (
 type Options struct {
 	Dir        string   // where the go command runs; "" is the current directory
 	Go         string   // the user's go command; "" finds go in PATH
+	Self       string   // a program that calls instrument.Main when its first argument is toolexec; "" is this one
 	Package    string   // directory, import path or path@version
 	Test       bool     // build the package's test binary instead of its main package
 	Args       []string // arguments of the program
@@ -68,10 +65,3 @@ type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
-
-// Run conducts a profile. When ctx is cancelled, or the program ends, it returns what was
-// measured so far (a report, possibly with no cases) together with the error.
-// Wrong names and flags give a *UsageError.
-func Run(ctx context.Context, o Options) (*report.Report, error) {
-	return nil, errors.New("not connected yet")
-}

@@ -1,0 +1,282 @@
+package causal
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+
+	"github.com/headway-lab/headway/effect"
+	"github.com/headway-lab/headway/report"
+)
+
+// The verdicts.
+const (
+	WorthIt  = "worth it"
+	NoEffect = "no effect seen"
+	Worse    = "would make it worse"
+	Mixed    = "better and worse"
+	TooFew   = "too few experiments"
+)
+
+// report assembles what is known so far.
+func (r *runner) report() *report.Report {
+	o := r.o
+	rep := &report.Report{
+		Schema: report.Schema, Verb: "profile",
+		Question: fmt.Sprintf("What would make %s faster?", o.Package),
+		Command:  append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
+		Started:  r.started,
+		Environment: report.Environment{
+			Go: r.g.vars.GOVERSION, OS: r.g.vars.GOOS, Arch: r.g.vars.GOARCH, CPUs: runtime.NumCPU(), Seed: o.Seed,
+			More: map[string]string{"sampling clock": r.clock.String()},
+		},
+		Warnings: append([]string{}, r.warnings...),
+	}
+	for _, m := range r.metrics {
+		rep.Metrics = append(rep.Metrics, m.report())
+	}
+	t := r.trial
+	if t == nil {
+		rep.Answer = "Nothing was measured."
+		return rep
+	}
+	rep.Environment.More["experiments"] = fmt.Sprint(t.windows)
+	rep.Environment.More["window"] = r.window.String()
+	real := t.discoveries(1 - o.Confidence)
+	bySite := map[*site][]*cell{}
+	var order []*site
+	for _, c := range t.cells {
+		if bySite[c.site] == nil {
+			order = append(order, c.site)
+		}
+		bySite[c.site] = append(bySite[c.site], c)
+	}
+	strength := map[*site]float64{}
+	verdict := map[*site]string{}
+	for s, cells := range bySite {
+		verdict[s], strength[s] = judge(cells, real)
+	}
+	sort.SliceStable(order, func(i, j int) bool {
+		a, b := order[i], order[j]
+		if rank(verdict[a]) != rank(verdict[b]) {
+			return rank(verdict[a]) < rank(verdict[b])
+		}
+		if strength[a] != strength[b] {
+			return strength[a] > strength[b]
+		}
+		return a.share > b.share
+	})
+	names := r.uniqueNames(order)
+	for _, s := range order {
+		g := report.Group{Name: names[s], Verdict: verdict[s], Source: r.source(s), Values: map[string]report.Value{
+			"share": {Value: 100 * s.share, Low: 100 * s.share, High: 100 * s.share, N: len(r.stacks)},
+		}}
+		if p := s.share; len(r.stacks) > 0 {
+			d := 196 * math.Sqrt(p*(1-p)/float64(len(r.stacks)))
+			g.Values["share"] = report.Value{Value: 100 * p, Low: max(0, 100*p-d), High: min(100, 100*p+d), N: len(r.stacks)}
+		}
+		if s.carried < 0.9 {
+			g.Notes = append(g.Notes, fmt.Sprintf("%.0f%% of this site's samples could be sped up; the rest lies in the scheduler, the collector or functions too short to time", 100*s.carried))
+		}
+		base := report.Case{Name: names[s] + ", as it is", Group: names[s], Baseline: true, Params: map[string]float64{"speedup": 0}, Values: map[string]report.Value{}}
+		for i, m := range r.metrics {
+			if e := effect.Of(t.baselines[i], o.Confidence, o.Seed); finite(e.Value) {
+				base.Values[m.name] = value(e)
+			}
+		}
+		rep.Cases = append(rep.Cases, base)
+		for _, c := range bySite[s] {
+			if c.dead() {
+				g.Notes = append(g.Notes, fmt.Sprintf("at %d%% no time is left: the site always runs on some processor", c.speedup))
+				continue
+			}
+			if len(c.effects) == 0 {
+				continue
+			}
+			k := report.Case{Name: fmt.Sprintf("%s, %d%% faster", names[s], c.speedup), Group: names[s],
+				Params: map[string]float64{"speedup": float64(c.speedup)}, Values: map[string]report.Value{}, Effects: map[string]report.Effect{}}
+			for i, m := range r.metrics {
+				if e := effect.Of(c.changed[i], o.Confidence, o.Seed); finite(e.Value) {
+					k.Values[m.name] = value(e)
+				}
+				e := c.effects[i]
+				if !finite(e.Percent) || !finite(e.Low) || !finite(e.High) {
+					continue
+				}
+				x := -s.share * float64(c.speedup)
+				k.Effects[m.name] = report.Effect{Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Expected: &x, Real: real[c][i]}
+			}
+			if len(k.Effects) > 0 {
+				rep.Cases = append(rep.Cases, k)
+			}
+		}
+		rep.Groups = append(rep.Groups, g)
+	}
+	rep.Answer = r.words(order, names, bySite, verdict, real)
+	if ns, times := int64(0), int64(0); r.proc != nil {
+		ns, times = r.proc.block.Paid()
+		rep.Environment.More["delays"] = fmt.Sprintf("%d, together %.1f s", times, float64(ns)/1e9)
+	}
+	return rep
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+func value(e effect.Estimate) report.Value {
+	v := report.Value{Value: e.Value, Low: e.Low, High: e.High, N: e.N}
+	if !finite(v.Low) || !finite(v.High) {
+		v.Low, v.High = v.Value, v.Value
+	}
+	return v
+}
+
+// discoveries says, per cell and metric, whether an effect is real: its
+// interval excludes 0 and it survives the control of the false discovery rate.
+func (t *trial) discoveries(q float64) map[*cell][]bool {
+	out := map[*cell][]bool{}
+	var p []float64
+	var where [][2]int
+	for i, c := range t.cells {
+		out[c] = make([]bool, len(c.effects))
+		for j, e := range c.effects {
+			if finite(e.P) {
+				p = append(p, e.P)
+				where = append(where, [2]int{i, j})
+			}
+		}
+	}
+	for k, ok := range effect.FDR(p, q) {
+		c := t.cells[where[k][0]]
+		e := c.effects[where[k][1]]
+		out[c][where[k][1]] = ok && (e.High < 0 || e.Low > 0)
+	}
+	return out
+}
+
+// small effects are not worth anybody's work, however certain.
+const small = 1.0
+
+func judge(cells []*cell, real map[*cell][]bool) (string, float64) {
+	better, worse := 0.0, 0.0
+	measured := false
+	for _, c := range cells {
+		for i, e := range c.effects {
+			if finite(e.Low) && finite(e.High) {
+				measured = true
+			}
+			if !real[c][i] {
+				continue
+			}
+			better = max(better, -e.Percent)
+			worse = max(worse, e.Percent)
+		}
+	}
+	switch {
+	case !measured:
+		return TooFew, 0
+	case better >= small && worse >= small:
+		return Mixed, max(better, worse)
+	case better >= small:
+		return WorthIt, better
+	case worse >= small:
+		return Worse, worse
+	}
+	return NoEffect, max(better, worse)
+}
+
+func rank(verdict string) int {
+	for i, v := range []string{WorthIt, Mixed, Worse, NoEffect, TooFew} {
+		if v == verdict {
+			return i
+		}
+	}
+	return 9
+}
+
+// words answers the question in a sentence.
+func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]*cell, verdict map[*site]string, real map[*cell][]bool) string {
+	var parts []string
+	for _, s := range order {
+		if verdict[s] != WorthIt && verdict[s] != Mixed {
+			continue
+		}
+		var best *cell
+		at := 0
+		for _, c := range cells[s] {
+			for i, e := range c.effects {
+				if real[c][i] && e.Percent < 0 && (best == nil || c.speedup == 50 && best.speedup != 50 || best.speedup != 50 && e.Percent < best.effects[at].Percent || c == best && e.Percent < best.effects[at].Percent) {
+					best, at = c, i
+				}
+			}
+		}
+		if best == nil {
+			continue
+		}
+		e := best.effects[at]
+		what := "time per " + r.metrics[at].name
+		if r.metrics[at].latency {
+			what = r.metrics[at].name
+		}
+		parts = append(parts, fmt.Sprintf("%s %d%% faster would cut %s by %.1f%% (%.1f to %.1f)", names[s], best.speedup, what, -e.Percent, -e.High, -e.Low))
+		if len(parts) == 2 {
+			break
+		}
+	}
+	if len(parts) > 0 {
+		return "Worth it: " + strings.Join(parts, "; ") + "."
+	}
+	for _, s := range order {
+		if verdict[s] == Worse {
+			return fmt.Sprintf("Nothing tried would help; a faster %s would make it worse.", names[s])
+		}
+	}
+	if len(order) > 0 && verdict[order[0]] == TooFew {
+		return "Too few experiments to say: give it more time (--duration)."
+	}
+	return fmt.Sprintf("No effect seen: none of the %d sites tried would make a difference on its own.", len(order))
+}
+
+// uniqueNames gives sites the names that reports use; --site names stay as given.
+func (r *runner) uniqueNames(sites []*site) map[*site]string {
+	out := map[*site]string{}
+	seen := map[string]int{}
+	for _, s := range sites {
+		n := s.name
+		seen[n]++
+		if k := seen[n]; k > 1 {
+			n = fmt.Sprintf("%s (%d)", n, k)
+		}
+		out[s] = n
+	}
+	return out
+}
+
+// source is the text around a site.
+func (r *runner) source(s *site) *report.Source {
+	if s.file == "" || s.line < 1 {
+		return nil
+	}
+	b, err := os.ReadFile(s.file)
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	if s.line > len(lines) {
+		return nil
+	}
+	first := max(1, s.line-7)
+	last := min(len(lines), s.line+7)
+	name := filepath.Base(s.file)
+	for _, p := range r.pr.pkgs {
+		for _, f := range p.sources() {
+			if f == s.file {
+				name = p.path() + "/" + filepath.Base(f)
+			}
+		}
+	}
+	return &report.Source{File: name, Line: s.line, First: first, Lines: lines[first-1 : last]}
+}

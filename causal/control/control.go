@@ -1,0 +1,246 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Env names the environment variable that tells the profiled program its block.
+const Env = "HEADWAY_CONTROL"
+
+// Clock is what the samples are taken by.
+type Clock uint64
+
+// The clocks, in order of preference.
+const (
+	ClockUnknown  Clock = iota
+	ClockPerf           // perf_event, user and kernel time
+	ClockPerfUser       // perf_event, user time only
+	ClockTimer          // timer_create, at most the kernel's HZ
+	ClockNone           // no sampling is possible
+)
+
+func (c Clock) String() string {
+	return [...]string{"not started", "perf_event (user and kernel time)", "perf_event (user time only; time in the kernel is not seen)", "CPU timer (coarse: at most the kernel's tick rate)", "none"}[min(c, 4)]
+}
+
+// A Block is shared memory. Its methods are for one goroutine.
+type Block struct {
+	Path string
+	mem  []byte
+	tail uint64
+}
+
+// New makes a block in dir for one run of the program.
+func New(dir string) (*Block, error) {
+	f, err := os.CreateTemp(dir, "control-")
+	if err != nil {
+		return nil, fmt.Errorf("making the shared block: %w", err)
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		os.Remove(f.Name())
+		return nil, fmt.Errorf("making the shared block: %w", err)
+	}
+	mem, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		os.Remove(f.Name())
+		return nil, fmt.Errorf("mapping the shared block: %w", err)
+	}
+	b := &Block{Path: f.Name(), mem: mem}
+	if abs, err := filepath.Abs(b.Path); err == nil {
+		b.Path = abs
+	}
+	b.word(offMagic).Store(magic)
+	return b, nil
+}
+
+// Close unmaps and removes the block.
+func (b *Block) Close() error {
+	if b.mem == nil {
+		return nil
+	}
+	err := errors.Join(unix.Munmap(b.mem), os.Remove(b.Path))
+	b.mem = nil
+	return err
+}
+
+func (b *Block) word(off int) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&b.mem[off]))
+}
+
+func (b *Block) signed(off int) *atomic.Int64 {
+	return (*atomic.Int64)(unsafe.Pointer(&b.mem[off]))
+}
+
+// Pid is the process that claimed the block, 0 before it did.
+func (b *Block) Pid() int { return int(b.word(offPid).Load()) }
+
+// TextBase is the address of the process's text segment.
+func (b *Block) TextBase() uint64 { return b.word(offText).Load() }
+
+// SetOn switches the accounting. It stays on from the first baseline to the last experiment.
+func (b *Block) SetOn(on bool) {
+	v := uint64(0)
+	if on {
+		v = 1
+	}
+	b.word(offOn).Store(v)
+}
+
+// SetSample sets the sampling period in ns of CPU time; 0 stops sampling.
+func (b *Block) SetSample(period int64) {
+	b.word(offSample).Store(uint64(period))
+	b.word(offGen).Add(1)
+}
+
+// ForceClock makes the program start with a less preferred clock (tests).
+func (b *Block) ForceClock(c Clock) { b.word(offClock).Store(uint64(c)) }
+
+// Clock is what the program's samples are taken by.
+func (b *Block) Clock() Clock { return Clock(b.word(offClock).Load()) }
+
+// SetWeight sets the speed-up of a mark: 0 to One, or Inherit.
+func (b *Block) SetWeight(id int, w int32) {
+	(*atomic.Int32)(unsafe.Pointer(&b.mem[offW+4*id])).Store(w)
+}
+
+// AddDebt delays the whole program by ns, as if something outside had been sped up.
+func (b *Block) AddDebt(ns int64) { b.signed(offExt).Add(ns) }
+
+// SetForgive forgives waits on the outside what was inserted before the debt was ns.
+func (b *Block) SetForgive(ns int64) { b.signed(offForgive).Store(ns) }
+
+// Procs is the number of Ps seen.
+func (b *Block) Procs() int { return int(min(b.word(offProcs).Load(), MaxP)) }
+
+// Now is the clock that the program's runtime reads, in ns.
+func Now() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err) // the clock always exists
+	}
+	return ts.Nano()
+}
+
+// Debt is the global debt in ns at time now.
+func (b *Block) Debt(now int64) int64 {
+	debt := b.signed(offExt).Load()
+	for p := 0; p < b.Procs(); p++ {
+		at := offP + p*256
+		seq := (*atomic.Uint32)(unsafe.Pointer(&b.mem[at]))
+		for try := 0; ; try++ {
+			q := seq.Load()
+			acc, since, w := b.signed(at+8).Load(), b.signed(at+16).Load(), b.signed(at+24).Load()
+			if q&1 == 0 && q == seq.Load() || try > 1e6 {
+				debt += acc
+				if since != 0 && now > since {
+					debt += (now - since) * w >> 16
+				}
+				break
+			}
+		}
+	}
+	return debt
+}
+
+// Paid is how long the Ps have stood still, in ns, and how often.
+func (b *Block) Paid() (ns, times int64) {
+	for p := 0; p < b.Procs(); p++ {
+		ns += b.signed(offP + p*256 + 48).Load()
+		times += b.signed(offP + p*256 + 56).Load()
+	}
+	return ns, times
+}
+
+// A Count is the state of a progress point over all Ps.
+type Count struct {
+	N    uint64 // visits
+	Sum  int64  // sum of the virtual times of the visits while on, wrapping
+	Last int64  // virtual time of the latest visit, 0 if none while on
+}
+
+// Count reads a progress point.
+func (b *Block) Count(point int) Count {
+	var c Count
+	for p := 0; p < b.Procs(); p++ {
+		seq := (*atomic.Uint32)(unsafe.Pointer(&b.mem[offP+p*256+64]))
+		at := offPoint + (p*MaxPoint+point)*32
+		for try := 0; ; try++ {
+			q := seq.Load()
+			n, sum, last := b.word(at).Load(), b.signed(at+8).Load(), b.signed(at+16).Load()
+			if q&1 == 0 && q == seq.Load() || try > 1e6 {
+				c.N += n
+				c.Sum += sum
+				c.Last = max(c.Last, last)
+				break
+			}
+		}
+	}
+	return c
+}
+
+// Calls is how often a mark was entered.
+func (b *Block) Calls(id int) uint64 {
+	var n uint64
+	for p := 0; p < b.Procs(); p++ {
+		n += b.word(offCalls + p*MaxID*8 + id*8).Load()
+	}
+	return n
+}
+
+// Names are the points of package progress that the program has visited, in
+// the order of their numbers from NamedBase on. End points end in a NUL.
+func (b *Block) Names() []string {
+	n := int(min(b.word(offNames).Load(), MaxName/2))
+	out := make([]string, 0, n)
+	for i := 0; i < n; i++ {
+		at := offName + i*nameBytes
+		k := min(int(b.mem[at]), nameBytes-1)
+		out = append(out, string(b.mem[at+1:at+1+k]))
+	}
+	return out
+}
+
+// A Sample is one stack, innermost first, and the CPU time it stands for.
+type Sample struct {
+	Weight int64
+	PCs    []uint64
+}
+
+// Samples returns the samples since the last call, and how many were lost.
+func (b *Block) Samples() (out []Sample, lost uint64) {
+	head := b.word(offHead).Load()
+	if head > b.tail+ring {
+		lost = head - b.tail - ring
+		b.tail = head - ring
+	}
+	for ; b.tail < head; b.tail++ {
+		at := offRing + int(b.tail%ring)*record
+		seq := b.word(at).Load()
+		if seq == 0 {
+			break // being written
+		}
+		if seq != b.tail+1 {
+			lost++
+			continue
+		}
+		n := int(min(b.word(at+16).Load(), stack))
+		s := Sample{Weight: b.signed(at + 8).Load(), PCs: make([]uint64, n)}
+		for i := range s.PCs {
+			s.PCs[i] = b.word(at + 32 + 8*i).Load()
+		}
+		if b.word(at).Load() != seq {
+			lost++
+			continue
+		}
+		out = append(out, s)
+	}
+	return out, lost
+}

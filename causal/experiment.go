@@ -1,0 +1,326 @@
+package causal
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/headway-lab/headway/effect"
+)
+
+// cell is one site at one speed-up: pairs of baseline and change, per metric.
+type cell struct {
+	site    *site
+	speedup int
+	base    [][]float64
+	changed [][]float64
+	stuck   int // experiments in which no virtual time was left
+	effects []effect.Effect
+}
+
+func (c *cell) pairs() int {
+	if len(c.base) == 0 {
+		return 0
+	}
+	return len(c.base[0])
+}
+
+// dead cells are not tried any more.
+func (c *cell) dead() bool { return c.stuck >= 2 && c.stuck > c.pairs() }
+
+// half is the widest half-interval over the metrics, in points.
+func (c *cell) half() float64 {
+	h := 0.0
+	if len(c.effects) == 0 {
+		return math.Inf(1)
+	}
+	for _, e := range c.effects {
+		d := (e.High - e.Low) / 2
+		if math.IsNaN(d) {
+			return math.Inf(1)
+		}
+		h = max(h, d)
+	}
+	return h
+}
+
+// best is the strongest effect over the metrics, in points of gain.
+func (c *cell) best() float64 {
+	b := 0.0
+	for _, e := range c.effects {
+		if !math.IsNaN(e.Percent) && math.Abs(e.Percent) > math.Abs(b) {
+			b = e.Percent
+		}
+	}
+	return b
+}
+
+// trial is the state of the experiments.
+type trial struct {
+	cells     []*cell
+	baselines [][]float64 // per metric, every baseline window
+	windows   int
+	rng       *rand.Rand
+	reached   bool // the intervals are as narrow as asked
+}
+
+const (
+	screening = 3   // pairs a site gets before the leaders are chosen
+	leaders   = 4   // sites that share most of the time
+	narrow    = 2.0 // points: half-interval at which a leader is done
+	enough    = 8   // pairs before an interval counts as narrow
+)
+
+// experiments alternates baselines and changes until the time is used up or
+// the answers are sharp.
+func (r *runner) experiments(ctx context.Context) error {
+	t := &trial{rng: rand.New(rand.NewPCG(r.o.Seed, 0x68656164)), baselines: make([][]float64, len(r.metrics))}
+	r.trial = t
+	for _, s := range r.sites {
+		for _, d := range r.o.Speedups {
+			t.cells = append(t.cells, &cell{site: s, speedup: d, base: make([][]float64, len(r.metrics)), changed: make([][]float64, len(r.metrics))})
+		}
+	}
+	r.size()
+	r.proc.block.SetOn(true)
+	for _, k := range r.marks.list {
+		r.proc.block.SetWeight(k.id, 0)
+	}
+	// The accounting itself slows the program a little: let that settle.
+	if err := r.proc.sleep(ctx, 300*time.Millisecond); err != nil {
+		return err
+	}
+	before, err := r.measure(ctx, nil, 0)
+	if err != nil {
+		return err
+	}
+	r.size2(before)
+	if before, err = r.measure(ctx, nil, 0); err != nil {
+		return err
+	}
+	t.baseline(before)
+	for time.Now().Add(2 * (r.window + r.gap)).Before(r.deadline) {
+		c := t.next(r.o)
+		if c == nil {
+			break
+		}
+		change, err := r.measure(ctx, c.site, c.speedup)
+		if err != nil {
+			return err
+		}
+		after, err := r.measure(ctx, nil, 0)
+		if err != nil {
+			return err
+		}
+		t.baseline(after)
+		t.windows++
+		c.add(before, change, after, r.o)
+		before = after
+		if t.windows%5 == 0 {
+			r.event("experiment", t.status())
+		}
+		if t.done(r.o) {
+			t.reached = true
+			break
+		}
+	}
+	r.event("done", fmt.Sprintf("%d experiments", t.windows))
+	return nil
+}
+
+func (t *trial) baseline(w window) {
+	for i, v := range w.values {
+		if !math.IsNaN(v) {
+			t.baselines[i] = append(t.baselines[i], v)
+		}
+	}
+}
+
+// size chooses the length of a window by the rate of progress: long enough for
+// a hundred visits, short enough for many windows.
+func (r *runner) size() {
+	r.window = r.o.Window
+	r.gap = 30 * time.Millisecond
+	if r.window == 0 {
+		r.window = 300 * time.Millisecond
+	}
+}
+
+func (r *runner) size2(w window) {
+	if n := w.fewest(); r.o.Window == 0 && w.real > 0 {
+		per := float64(w.real) / float64(max(n, 1))
+		r.window = time.Duration(min(max(100*per, 100e6), 1000e6))
+		r.gap = time.Duration(min(max(5*per, 15e6), 60e6))
+	}
+}
+
+// add records a pair: the change against the mean of the baselines around it.
+func (c *cell) add(before, change, after window, o *Options) {
+	if float64(change.virtual) < 0.05*float64(change.real) {
+		c.stuck++
+		return
+	}
+	ok := true
+	for i := range change.values {
+		b := (before.values[i] + after.values[i]) / 2
+		if math.IsNaN(b) || math.IsNaN(change.values[i]) || b <= 0 || change.values[i] <= 0 {
+			ok = false
+		}
+	}
+	if !ok {
+		c.stuck++
+		return
+	}
+	for i, v := range change.values {
+		c.base[i] = append(c.base[i], (before.values[i]+after.values[i])/2)
+		c.changed[i] = append(c.changed[i], v)
+	}
+	c.effects = c.effects[:0]
+	for i := range c.base {
+		c.effects = append(c.effects, effect.Paired(c.base[i], c.changed[i], o.Confidence, o.Seed))
+	}
+}
+
+// next chooses the cell whose answer is worth most: first every site a few
+// times at a medium speed-up, then the leading sites at all speed-ups, the
+// widest interval first, and now and then one of the others.
+func (t *trial) next(o *Options) *cell {
+	alive := make([]*cell, 0, len(t.cells))
+	for _, c := range t.cells {
+		if !c.dead() {
+			alive = append(alive, c)
+		}
+	}
+	if len(alive) == 0 {
+		return nil
+	}
+	medium := o.Speedups[0]
+	for _, d := range o.Speedups {
+		if abs(d-50) < abs(medium-50) {
+			medium = d
+		}
+	}
+	var pool []*cell
+	for _, c := range alive {
+		if c.speedup == medium && c.pairs() < screening {
+			pool = append(pool, c)
+		}
+	}
+	if len(pool) > 0 && len(o.Sites) == 0 {
+		return t.least(pool)
+	}
+	lead := t.leading(o)
+	pool = pool[:0]
+	var rest []*cell
+	for _, c := range alive {
+		if lead[c.site] {
+			pool = append(pool, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	if len(rest) > 0 && (t.windows%4 == 3 || len(pool) == 0) {
+		return t.least(rest)
+	}
+	var few []*cell
+	for _, c := range pool {
+		if c.pairs() < 5 {
+			few = append(few, c)
+		}
+	}
+	if len(few) > 0 {
+		return t.least(few)
+	}
+	if t.windows%2 == 0 {
+		return t.least(pool)
+	}
+	widest := pool[0]
+	for _, c := range pool {
+		if c.half() > widest.half() {
+			widest = c
+		}
+	}
+	return widest
+}
+
+func abs(x int) int { return max(x, -x) }
+
+// least returns a random one of the cells with the fewest pairs.
+func (t *trial) least(cells []*cell) *cell {
+	n := math.MaxInt
+	var pool []*cell
+	for _, c := range cells {
+		p := c.pairs() + c.stuck
+		if p < n {
+			n, pool = p, pool[:0]
+		}
+		if p == n {
+			pool = append(pool, c)
+		}
+	}
+	return pool[t.rng.IntN(len(pool))]
+}
+
+// leading returns the sites whose effects are the strongest so far.
+func (t *trial) leading(o *Options) map[*site]bool {
+	out := map[*site]bool{}
+	strength := map[*site]float64{}
+	var order []*site
+	for _, c := range t.cells {
+		if _, ok := strength[c.site]; !ok {
+			order = append(order, c.site)
+			strength[c.site] = 0
+		}
+		if c.pairs() >= screening {
+			strength[c.site] = max(strength[c.site], math.Abs(c.best())*50/float64(c.speedup))
+		}
+	}
+	if len(o.Sites) > 0 || len(order) <= leaders {
+		for _, s := range order {
+			out[s] = true
+		}
+		return out
+	}
+	for len(out) < leaders {
+		var top *site
+		for _, s := range order {
+			if !out[s] && (top == nil || strength[s] > strength[top]) {
+				top = s
+			}
+		}
+		out[top] = true
+	}
+	return out
+}
+
+// done reports whether the leading sites' intervals are narrow enough.
+func (t *trial) done(o *Options) bool {
+	if t.windows < len(t.cells) && len(o.Sites) == 0 {
+		return false
+	}
+	lead := t.leading(o)
+	for _, c := range t.cells {
+		if c.dead() || !lead[c.site] {
+			continue
+		}
+		if c.pairs() < enough || c.half() >= narrow {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *trial) status() string {
+	var top *cell
+	for _, c := range t.cells {
+		if c.pairs() >= screening && (top == nil || math.Abs(c.best()) > math.Abs(top.best())) {
+			top = c
+		}
+	}
+	if top == nil {
+		return fmt.Sprintf("%d experiments", t.windows)
+	}
+	return fmt.Sprintf("%d experiments; so far %s at %d%%: %+.1f%%", t.windows, top.site.name, top.speedup, top.best())
+}

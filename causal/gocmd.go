@@ -1,0 +1,150 @@
+package causal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// goTool is the user's go command with the directory and environment it runs in.
+type goTool struct {
+	path string
+	dir  string
+	env  []string
+	vars struct {
+		GOVERSION, GOOS, GOARCH, GOROOT, GOMOD, GOEXE, GOHOSTOS, GOHOSTARCH string
+	}
+}
+
+// pkg is what go list says about a package.
+type pkg struct {
+	ImportPath, Name, Dir, ForTest string
+	Standard, DepOnly              bool
+	GoFiles, CgoFiles, TestGoFiles []string
+	CompiledGoFiles                []string
+	Error                          *struct{ Err string }
+}
+
+func newGoTool(ctx context.Context, o *Options) (*goTool, error) {
+	g := &goTool{path: o.Go, dir: o.Dir, env: o.Env}
+	if g.path == "" {
+		g.path = "go"
+	}
+	if g.env == nil {
+		g.env = os.Environ()
+	}
+	if _, err := exec.LookPath(g.path); err != nil {
+		return nil, &UsageError{fmt.Errorf("no go command: %w (install Go 1.26 or 1.27, or set --go)", err)}
+	}
+	out, err := g.output(ctx, "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOROOT", "GOMOD", "GOEXE", "GOHOSTOS", "GOHOSTARCH")
+	if err != nil {
+		return nil, fmt.Errorf("asking the go command for its settings: %w", err)
+	}
+	if err := json.Unmarshal(out, &g.vars); err != nil {
+		return nil, fmt.Errorf("reading what %s env printed: %w", g.path, err)
+	}
+	return g, g.supported()
+}
+
+var goodVersion = regexp.MustCompile(`^go1\.(26|27)(\.|rc|beta|-|$)`)
+
+// supported refuses, by name, what the rewriting of the runtime was not made for.
+func (g *goTool) supported() error {
+	v := &g.vars
+	if runtime.GOOS != "linux" {
+		return &UsageError{fmt.Errorf("headway profile runs on linux, not on %s", runtime.GOOS)}
+	}
+	if v.GOOS != "linux" || v.GOARCH != "amd64" && v.GOARCH != "arm64" {
+		return &UsageError{fmt.Errorf("cannot profile a %s/%s program: linux/amd64 and linux/arm64 work (unset GOOS and GOARCH)", v.GOOS, v.GOARCH)}
+	}
+	if v.GOARCH != runtime.GOARCH {
+		return &UsageError{fmt.Errorf("cannot run a %s program on this %s machine (unset GOARCH)", v.GOARCH, runtime.GOARCH)}
+	}
+	if !goodVersion.MatchString(v.GOVERSION) {
+		return &UsageError{fmt.Errorf("%s is not supported: Go 1.26 and 1.27 are (set --go, or GOTOOLCHAIN=go1.27.4)", v.GOVERSION)}
+	}
+	return nil
+}
+
+func (g *goTool) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, g.path, args...)
+	cmd.Dir = g.dir
+	cmd.Env = g.env
+	return cmd
+}
+
+// output runs the go command; its own message is the error.
+func (g *goTool) output(ctx context.Context, args ...string) ([]byte, error) {
+	var out, errs bytes.Buffer
+	cmd := g.command(ctx, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if msg := strings.TrimSpace(errs.String()); msg != "" {
+			return nil, errors.New(msg)
+		}
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// list returns the package and everything it depends on, the package last.
+func (g *goTool) list(ctx context.Context, o *Options, target string) ([]*pkg, error) {
+	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Dir,ForTest,Standard,DepOnly,GoFiles,CgoFiles,TestGoFiles,Error"}
+	if o.Test {
+		args = append(args, "-test")
+	}
+	args = append(args, o.BuildFlags...)
+	out, err := g.output(ctx, append(args, "--", target)...)
+	if err != nil {
+		return nil, &UsageError{fmt.Errorf("package %s: %w", target, err)}
+	}
+	var pkgs []*pkg
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for {
+		p := new(pkg)
+		if err := dec.Decode(p); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("reading what %s list printed: %w", g.path, err)
+		}
+		if p.Error != nil && !p.DepOnly {
+			return nil, &UsageError{fmt.Errorf("package %s: %s", target, p.Error.Err)}
+		}
+		pkgs = append(pkgs, p)
+	}
+	return pkgs, nil
+}
+
+// atVersion makes a module around path@version, as go run does, and returns the path.
+func (g *goTool) atVersion(ctx context.Context, dir, target string) (string, error) {
+	path, version, _ := strings.Cut(target, "@")
+	mod := filepath.Join(dir, "module")
+	if err := os.MkdirAll(mod, 0o700); err != nil {
+		return "", err
+	}
+	lang := strings.TrimPrefix(g.vars.GOVERSION, "go")
+	if parts := strings.SplitN(lang, ".", 3); len(parts) >= 2 {
+		lang = parts[0] + "." + parts[1]
+	}
+	if err := os.WriteFile(filepath.Join(mod, "go.mod"), []byte("module headway.invalid/run\n\ngo "+lang+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	g.dir = mod
+	g.env = append(append([]string{}, g.env...), "GOWORK=off", "GOFLAGS=-mod=mod")
+	if _, err := g.output(ctx, "get", path+"@"+version); err != nil {
+		return "", &UsageError{fmt.Errorf("package %s: %w", target, err)}
+	}
+	return path, nil
+}

@@ -1,0 +1,5 @@
+package instrument
+
+import "runtime"
+
+const defaultArch = runtime.GOARCH

@@ -1,0 +1,128 @@
+package instrument
+
+// An edit replaces text that must occur exactly once in a file of the standard
+// library. A Go version where it does not is refused by name.
+type edit struct {
+	file string
+	old  string
+	new  string
+}
+
+const pay = "if headwayOn != 0 {\n\t\theadwayPay()\n\t}\n\t"
+
+// An importing package reaches the runtime through these.
+const hookDecls = `
+//go:linkname headwayOn runtime.headwayOn
+var headwayOn uint32
+
+//go:linkname headwayPay runtime.headwayPay
+func headwayPay()
+`
+
+// edits are the changes to the standard library, by package.
+var edits = map[string][]edit{
+	"runtime": {
+		// The goroutine's own clock and site.
+		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwaySite uint32\n\n\t// valgrindStackID"},
+
+		// Goroutines start, stop, become ready.
+		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif headwayBase != 0 {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
+		{"proc.go", "func dropg() {\n\tgp := getg()\n", "func dropg() {\n\tif headwayOn != 0 {\n\t\theadwayStop()\n\t}\n\tgp := getg()\n"},
+		{"proc.go", "\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n", "\tif headwayOn != 0 {\n\t\theadwayReady(gp)\n\t}\n\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n"},
+		{"proc.go", "\tnewg.runningCleanups.Store(false)\n", "\tnewg.runningCleanups.Store(false)\n\tif headwayBase != 0 {\n\t\theadwaySpawn(newg)\n\t}\n"},
+		{"proc.go", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n\tif headwayOn != 0 {\n\t\theadwayPay()\n\t}\n"},
+		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif headwayOn != 0 {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
+
+		// System calls.
+		{"proc.go", "\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n", "\tif headwayOn != 0 {\n\t\theadwaySyscall()\n\t}\n\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n"},
+		{"proc.go", "func (s syscallingThread) releaseP(state uint32) {\n", "func (s syscallingThread) releaseP(state uint32) {\n\tif headwayOn != 0 {\n\t\theadwayRelease(s.pp)\n\t}\n"},
+		{"proc.go", "\t\tpp := gp.m.p.ptr()\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n", "\t\tpp := gp.m.p.ptr()\n\t\tif headwayOn != 0 {\n\t\t\theadwayRelease(pp)\n\t\t}\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n"},
+		{"proc.go", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\thandoffp(releasep())\n", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\tif headwayOn != 0 {\n\t\t\theadwaySyscallPay()\n\t\t\theadwayRelease(getg().m.p.ptr())\n\t\t}\n\t\thandoffp(releasep())\n"},
+		{"proc.go", "\t\t\t\tacquirepNoTrace(pp)\n\n", "\t\t\t\tacquirepNoTrace(pp)\n\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\theadwaySyscallBack()\n\t\t\t\t}\n\n"},
+
+		// Start-up.
+		{"proc.go", "\tlast := lastmoduledatap // grab before loop starts.", "\theadwayMain()\n\tlast := lastmoduledatap // grab before loop starts."},
+
+		// Timers run in virtual time.
+		{"time.go", "func (ts *timers) check(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {\n", `func (ts *timers) check(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {
+	if headwayOn == 0 || bubble != nil {
+		return ts.headwayCheck(now, bubble)
+	}
+	if now == 0 {
+		now = nanotime()
+	}
+	shift := headwayDebt(now)
+	_, pollUntil, ran = ts.headwayCheck(now-shift, nil)
+	if pollUntil != 0 {
+		pollUntil += shift
+	}
+	return now, pollUntil, ran
+}
+
+//go:yeswritebarrierrec
+func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {
+`},
+		{"time.go", "\t\tif w := pp.timers.wakeTime(); w != 0 {\n\t\t\tnext = min(next, w)\n", "\t\tif w := pp.timers.wakeTime(); w != 0 {\n\t\t\tif w < maxWhen/2 {\n\t\t\t\tw += headwayShift()\n\t\t\t}\n\t\t\tnext = min(next, w)\n"},
+		{"proc.go", "\t\t\tw := p2.timers.wakeTime()\n\t\t\tif w != 0 &&", "\t\t\tw := p2.timers.wakeTime()\n\t\t\tif w != 0 && w < maxWhen/2 {\n\t\t\t\tw += headwayShift()\n\t\t\t}\n\t\t\tif w != 0 &&"},
+		{"proc.go", "func wakeNetPoller(when int64) {\n", "func wakeNetPoller(when int64) {\n\tif when < maxWhen/2 {\n\t\twhen += headwayShift()\n\t}\n"},
+		{"time.go", "\t} else {\n\t\tnow = nanotime()\n\t}\n\twhen := now + ns\n", "\t} else {\n\t\tnow = headwayClock(nanotime())\n\t}\n\twhen := now + ns\n"},
+		{"time.go", "\tt.lock()\n\tnow := nanotime()\n\tif t.isFake {\n", "\tt.lock()\n\tnow := headwayTimers(nanotime())\n\tif t.isFake {\n"},
+		{"time.go", "\t\treturn gp.bubble.now\n\t}\n\treturn nanotime()\n}\n", "\t\treturn gp.bubble.now\n\t}\n\treturn headwayClock(nanotime())\n}\n"},
+		{"time.go", "\t\treturn sec, nsec, 0\n\t}\n\treturn time_now()\n}\n", "\t\treturn sec, nsec, 0\n\t}\n\treturn headwayTimeNow()\n}\n"},
+		{"netpoll.go", "\t\td += nanotime()\n", "\t\td += headwayClock(nanotime())\n"},
+		{"mgcscavenge.go", "\t\ts.timer.reset(start+sleepTime, 0)\n", "\t\ts.timer.reset(headwayTimers(start)+sleepTime, 0)\n"},
+		{"trace.go", "\ts.timer.reset(nanotime()+ns, 0)\n", "\ts.timer.reset(headwayTimers(nanotime())+ns, 0)\n"},
+
+		// The network poller.
+		{"netpoll.go", "\tif rg != nil {\n\t\ttoRun.push(rg)\n\t}\n\tif wg != nil {\n\t\ttoRun.push(wg)\n\t}\n", "\tif rg != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayNetReady(rg, pd.fd, false)\n\t\t}\n\t\ttoRun.push(rg)\n\t}\n\tif wg != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayNetReady(wg, pd.fd, true)\n\t\t}\n\t\ttoRun.push(wg)\n\t}\n"},
+		{"netpoll.go", "\t\t// Pretend it has not happened and retry.\n\t}\n\treturn pollNoError\n}\n", "\t\t// Pretend it has not happened and retry.\n\t}\n\tif headwayOn != 0 {\n\t\theadwayNetWoke()\n\t}\n\treturn pollNoError\n}\n"},
+		{"netpoll.go", "\terrno := netpollopen(fd, pd)\n", "\theadwayForget(fd)\n\terrno := netpollopen(fd, pd)\n"},
+		{"netpoll.go", "\tnetpollclose(pd.fd)\n\tpollcache.free(pd)\n", "\tnetpollclose(pd.fd)\n\theadwayForget(pd.fd)\n\tpollcache.free(pd)\n"},
+
+		// Channels.
+		{"chan.go", "func chansend(c *hchan, ep unsafe.Pointer, block bool, callerpc uintptr) bool {\n\t", "func chansend(c *hchan, ep unsafe.Pointer, block bool, callerpc uintptr) bool {\n\t" + pay},
+		{"chan.go", "func chanrecv(c *hchan, ep unsafe.Pointer, block bool) (selected, received bool) {\n\t", "func chanrecv(c *hchan, ep unsafe.Pointer, block bool) (selected, received bool) {\n\t" + pay},
+		{"chan.go", "func closechan(c *hchan) {\n\t", "func closechan(c *hchan) {\n\t" + pay},
+		{"select.go", "func selectgo(cas0 *scase, order0 *uint16, pc0 *uintptr, nsends, nrecvs int, block bool) (int, bool) {\n\t", "func selectgo(cas0 *scase, order0 *uint16, pc0 *uintptr, nsends, nrecvs int, block bool) (int, bool) {\n\t" + pay},
+
+		// Samples.
+		{"signal_unix.go", "\t\tif !delayedSignal && validSIGPROF(mp, c) {\n", "\t\tif headwaySample(c, gp, mp, delayedSignal) {\n\t\t\treturn\n\t\t}\n\t\tif !delayedSignal && validSIGPROF(mp, c) {\n"},
+	},
+	"internal/sync": {
+		{"mutex.go", "func (m *Mutex) Lock() {\n\t", "func (m *Mutex) Lock() {\n\t" + pay},
+		{"mutex.go", "func (m *Mutex) TryLock() bool {\n\t", "func (m *Mutex) TryLock() bool {\n\t" + pay},
+		{"mutex.go", "func (m *Mutex) Unlock() {\n\t", "func (m *Mutex) Unlock() {\n\t" + pay},
+		{"mutex.go", "\t\t\t\tbreak // locked the mutex with CAS\n", "\t\t\t\tif headwayOn != 0 && iter > 0 {\n\t\t\t\t\theadwayLift()\n\t\t\t\t}\n\t\t\t\tbreak // locked the mutex with CAS\n"},
+	},
+	"sync": {
+		{"waitgroup.go", "func (wg *WaitGroup) Add(delta int) {\n\t", "func (wg *WaitGroup) Add(delta int) {\n\t" + pay},
+		{"waitgroup.go", "func (wg *WaitGroup) Wait() {\n\t", "func (wg *WaitGroup) Wait() {\n\t" + pay},
+		{"rwmutex.go", "func (rw *RWMutex) RLock() {\n\t", "func (rw *RWMutex) RLock() {\n\t" + pay},
+		{"rwmutex.go", "func (rw *RWMutex) TryRLock() bool {\n\t", "func (rw *RWMutex) TryRLock() bool {\n\t" + pay},
+		{"rwmutex.go", "func (rw *RWMutex) RUnlock() {\n\t", "func (rw *RWMutex) RUnlock() {\n\t" + pay},
+		{"rwmutex.go", "func (rw *RWMutex) TryLock() bool {\n\t", "func (rw *RWMutex) TryLock() bool {\n\t" + pay},
+		{"rwmutex.go", "func (rw *RWMutex) Unlock() {\n\t", "func (rw *RWMutex) Unlock() {\n\t" + pay},
+		{"cond.go", "func (c *Cond) Signal() {\n\t", "func (c *Cond) Signal() {\n\t" + pay},
+		{"cond.go", "func (c *Cond) Broadcast() {\n\t", "func (c *Cond) Broadcast() {\n\t" + pay},
+		{"cond.go", "func (c *Cond) Wait() {\n\t", "func (c *Cond) Wait() {\n\t" + pay},
+	},
+	"internal/poll": {
+		{"fd_mutex.go", "func (fd *FD) writeLock() error {\n\t", "func (fd *FD) writeLock() error {\n\tif headwayOn != 0 {\n\t\theadwayWrite(fd.Sysfd)\n\t}\n\t"},
+	},
+}
+
+// decls are appended to one edited file of each package but runtime.
+var decls = map[string]string{
+	"internal/sync": hookDecls + `
+//go:linkname headwayLift runtime.headwayLift
+func headwayLift()
+`,
+	"sync": hookDecls,
+	"internal/poll": `
+//go:linkname headwayOn runtime.headwayOn
+var headwayOn uint32
+
+//go:linkname headwayWrite runtime.headwayWrite
+func headwayWrite(fd int)
+`,
+}

@@ -1,0 +1,292 @@
+package instrument
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+type insertion struct {
+	at   int // byte offset
+	text string
+	rank int // order at the same offset
+}
+
+// insertMarks adds the marks that belong into this file, and returns how many
+// did. It changes no line: everything goes beside what is there.
+func insertMarks(path, text string, marks []Mark) (string, int, error) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		// The compiler will say it better.
+		return text, 0, nil
+	}
+	funcs := Functions(fset, f)
+	var ins []insertion
+	used := 0
+	offset := func(p token.Pos) int { return fset.PositionFor(p, false).Offset }
+	for _, m := range marks {
+		if m.Kind == Line || m.Kind == Site && m.Func == "" {
+			if !sameFile(fset.Position(f.Package).Filename, m.File) && !sameFile(path, m.File) {
+				continue
+			}
+			add := lineMark(fset, f, m, offset)
+			if add != nil {
+				used++
+			}
+			ins = append(ins, add...)
+			continue
+		}
+		for _, fn := range funcs {
+			if fn.Body == nil || !fn.matches(m) {
+				continue
+			}
+			at := offset(fn.Body.Lbrace) + 1
+			switch m.Kind {
+			case Site:
+				if fn.nosplit {
+					continue
+				}
+				ins = append(ins, insertion{at, fmt.Sprintf(" defer headwayExit(headwayEnter(%d)); ", m.ID), 2})
+			case Entry:
+				ins = append(ins, insertion{at, fmt.Sprintf(" headwayPoint(%d); ", m.ID), 0})
+			case Exit:
+				ins = append(ins, insertion{at, fmt.Sprintf(" defer headwayPoint(%d); ", m.ID), 1})
+			}
+			used++
+			break
+		}
+	}
+	if len(ins) == 0 {
+		return text, 0, nil
+	}
+	sort.SliceStable(ins, func(i, j int) bool {
+		if ins[i].at != ins[j].at {
+			return ins[i].at < ins[j].at
+		}
+		return ins[i].rank < ins[j].rank
+	})
+	var out strings.Builder
+	done := 0
+	for _, in := range ins {
+		out.WriteString(text[done:in.at])
+		out.WriteString(in.text)
+		done = in.at
+	}
+	out.WriteString(text[done:])
+	return out.String(), used, nil
+}
+
+// sameFile reports whether name, as a user or a symbol table wrote it, can mean path.
+func sameFile(path, name string) bool {
+	if name == "" {
+		return false
+	}
+	path, name = filepath.ToSlash(path), filepath.ToSlash(name)
+	return path == name || strings.HasSuffix(path, "/"+name) || filepath.Base(path) == filepath.Base(name) && !strings.Contains(name, "/") || strings.HasSuffix(name, "/"+filepath.Base(path)) && filepath.IsAbs(name)
+}
+
+// A Function is a function declaration or literal of a file.
+type Function struct {
+	Name    string // as in a stack trace, less the package: f, (*T).m, f.func1
+	Line    int
+	End     int
+	Body    *ast.BlockStmt
+	file    string
+	nosplit bool
+}
+
+func (fn *Function) matches(m Mark) bool {
+	if m.Line != 0 {
+		return fn.Line == m.Line && sameFile(fn.file, m.File)
+	}
+	return fn.Name == m.Func
+}
+
+// Functions lists the functions of a file under the names that the compiler
+// gives them (closures are numbered in source order).
+func Functions(fset *token.FileSet, f *ast.File) []*Function {
+	var out []*Function
+	add := func(name string, pos token.Pos, body *ast.BlockStmt, doc *ast.CommentGroup) {
+		p := fset.Position(pos)
+		fn := &Function{Name: name, Line: p.Line, Body: body, file: p.Filename}
+		if body != nil {
+			fn.End = fset.Position(body.End()).Line
+		}
+		if doc != nil {
+			for _, c := range doc.List {
+				if strings.HasPrefix(c.Text, "//go:nosplit") || strings.HasPrefix(c.Text, "//go:systemstack") || strings.HasPrefix(c.Text, "//go:nowritebarrier") {
+					fn.nosplit = true
+				}
+			}
+		}
+		out = append(out, fn)
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := declName(d)
+			add(name, d.Pos(), d.Body, d.Doc)
+			if d.Body != nil {
+				closures(d.Body, name, false, add)
+			}
+		case *ast.GenDecl:
+			closures(d, "glob.", false, add)
+		}
+	}
+	return out
+}
+
+func closures(root ast.Node, outer string, nested bool, add func(string, token.Pos, *ast.BlockStmt, *ast.CommentGroup)) {
+	n := 0
+	ast.Inspect(root, func(node ast.Node) bool {
+		lit, ok := node.(*ast.FuncLit)
+		if !ok {
+			return true
+		}
+		n++
+		name := outer + ".func" + strconv.Itoa(n)
+		if nested {
+			name = outer + "." + strconv.Itoa(n)
+		}
+		add(name, lit.Pos(), lit.Body, nil)
+		closures(lit.Body, name, true, add)
+		return false
+	})
+}
+
+func declName(d *ast.FuncDecl) string {
+	generic := ""
+	if d.Type.TypeParams != nil {
+		generic = "[...]"
+	}
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return d.Name.Name + generic
+	}
+	t := d.Recv.List[0].Type
+	star := false
+	if s, ok := t.(*ast.StarExpr); ok {
+		star = true
+		t = s.X
+	}
+	switch x := t.(type) {
+	case *ast.IndexExpr:
+		t, generic = x.X, "[...]"
+	case *ast.IndexListExpr:
+		t, generic = x.X, "[...]"
+	case *ast.ParenExpr:
+		t = x.X
+	}
+	id, ok := t.(*ast.Ident)
+	if !ok {
+		return d.Name.Name
+	}
+	if star {
+		return "(*" + id.Name + generic + ")." + d.Name.Name
+	}
+	return id.Name + generic + "." + d.Name.Name
+}
+
+// StatementLines returns the lines of a file on which a statement of a block starts.
+func StatementLines(fset *token.FileSet, f *ast.File) []int {
+	var out []int
+	eachList(f, func(list []ast.Stmt) {
+		for _, s := range list {
+			out = append(out, fset.Position(s.Pos()).Line)
+		}
+	})
+	sort.Ints(out)
+	return out
+}
+
+func eachList(f *ast.File, do func([]ast.Stmt)) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			do(n.List)
+		case *ast.CaseClause:
+			do(n.Body)
+		case *ast.CommClause:
+			do(n.Body)
+		}
+		return true
+	})
+}
+
+// lineMark returns the insertions for a progress point at a line, or for a
+// site that is the statement on it; nil if there is no such statement.
+func lineMark(fset *token.FileSet, f *ast.File, m Mark, offset func(token.Pos) int) []insertion {
+	var found ast.Stmt
+	eachList(f, func(list []ast.Stmt) {
+		for _, s := range list {
+			if fset.Position(s.Pos()).Line != m.Line || sitKind(s) == 0 && m.Kind == Site {
+				continue
+			}
+			if _, empty := s.(*ast.EmptyStmt); empty || found != nil && m.Kind == Line {
+				continue
+			}
+			found = s
+		}
+	})
+	if found == nil {
+		return nil
+	}
+	at, end := offset(found.Pos()), offset(found.End())
+	if m.Kind == Line {
+		return []insertion{{at, fmt.Sprintf("headwayPoint(%d); ", m.ID), 0}}
+	}
+	enter := fmt.Sprintf("headwayT%d := headwayEnter(%d); ", m.ID, m.ID)
+	switch sitKind(found) {
+	case plain:
+		return []insertion{{at, enter, 2}, {end, fmt.Sprintf("; headwayExit(headwayT%d)", m.ID), 0}}
+	case returning:
+		// The mark on the function's body puts the site back.
+		return []insertion{{at, fmt.Sprintf("headwayEnter(%d); ", m.ID), 2}}
+	case ifInit:
+		s := found.(*ast.IfStmt)
+		return []insertion{{at, enter, 2}, {offset(s.Cond.Pos()), fmt.Sprintf("headwayDone(headwayT%d) && (", m.ID), 0}, {offset(s.Cond.End()), ")", 0}}
+	case ifCond:
+		s := found.(*ast.IfStmt)
+		return []insertion{{offset(s.Cond.Pos()), fmt.Sprintf("headwayCond(headwayEnter(%d), bool(", m.ID), 0}, {offset(s.Cond.End()), "))", 0}}
+	}
+	return nil
+}
+
+const (
+	plain = iota + 1
+	returning
+	ifInit
+	ifCond
+)
+
+// sitKind says how a statement can be bracketed, 0 if it cannot.
+func sitKind(s ast.Stmt) int {
+	switch s := s.(type) {
+	case *ast.ExprStmt, *ast.AssignStmt, *ast.IncDecStmt, *ast.SendStmt:
+		return plain
+	case *ast.ReturnStmt:
+		if len(s.Results) > 0 {
+			return returning
+		}
+	case *ast.IfStmt:
+		if s.Init != nil {
+			return ifInit
+		}
+		return ifCond
+	}
+	return 0
+}
+
+// Bracketable reports whether the statement on a line can be a site of its own.
+func Bracketable(fset *token.FileSet, f *ast.File, line int) bool {
+	return lineMark(fset, f, Mark{Kind: Site, Line: line}, func(p token.Pos) int { return 0 }) != nil
+}
+
+// Markable reports whether the function's body can be a site: it may be
+// preempted and may hold a defer statement.
+func (fn *Function) Markable() bool { return fn.Body != nil && !fn.nosplit }
