@@ -1,0 +1,171 @@
+package main
+
+import (
+	"math"
+	"time"
+)
+
+// Program is one truth program and what arithmetic says about it.
+type Program struct {
+	Name    string
+	Does    string // one line
+	Run     string // the -program flag; "" is Name
+	Package string // directory below bench/truth; "" is programs
+	Procs   int    // GOMAXPROCS; 0 is 2
+	Latency bool   // the metric is the mean latency, not the time per operation
+	Mean    bool   // operations are not alike: real edits compare means over a whole run
+	Cgo     bool   // needs a C compiler
+	Steps   []time.Duration
+	// Ideal is the shortest step at which the machine does what the closed form says. At
+	// shorter ones wake-ups and timers take a share of the step that arithmetic does not
+	// know; there only a real edit is the truth. 0 is all steps.
+	Ideal time.Duration
+	Sites []Site
+}
+
+// Site is a function whose cost is varied. Time is the time per operation (or mean
+// latency) in steps when only the fraction left of the site's work is left.
+type Site struct {
+	Name string // as a profiler is asked for it
+	Edit string // "A" or "B": the flag that shortens it
+	Time func(left float64) float64
+}
+
+// Closed is the effect of making the site d percent faster, in percent of the time per
+// operation (or mean latency).
+func (s Site) Closed(d float64) float64 {
+	return 100 * (s.Time(1-d/100)/s.Time(1) - 1)
+}
+
+func siteA(time func(left float64) float64) Site { return Site{"main.siteA", "A", time} }
+func siteB(time func(left float64) float64) Site { return Site{"main.siteB", "B", time} }
+
+const (
+	us50 = 50 * time.Microsecond
+	ms1  = time.Millisecond
+	ms10 = 10 * time.Millisecond
+)
+
+var allSteps = []time.Duration{us50, ms1, ms10}
+
+// both gives the sites A and B of a program whose time per operation is time(a, b),
+// where a and b are the work of the two sites.
+func both(a, b float64, time func(a, b float64) float64) []Site {
+	return []Site{
+		siteA(func(left float64) float64 { return time(a*left, b) }),
+		siteB(func(left float64) float64 { return time(a, b*left) }),
+	}
+}
+
+func sum(a, b float64) float64  { return a + b }
+func half(a, b float64) float64 { return (a + b) / 2 }
+
+// Programs is the bench. In the derivations a and b are what is left of the work of
+// sites A and B, in steps; two processors unless it says otherwise.
+var Programs = []Program{
+	// One goroutine: a + b.
+	{Name: "seq-2-1", Does: "A 2, then B 1", Steps: allSteps, Sites: both(2./3, 1./3, sum)},
+	{Name: "seq-3-7", Does: "A 3, then B 7", Steps: allSteps, Sites: both(.3, .7, sum)},
+
+	// Both branches have a processor; the operation is over when the longer one is.
+	{Name: "forkjoin-6.7-6.4", Does: "A 6.7 beside B 6.4", Steps: allSteps, Ideal: ms1, Sites: both(.67, .64, math.Max)},
+	{Name: "forkjoin-2-1", Does: "A 2 beside B 1", Steps: allSteps, Ideal: ms1, Sites: both(.8, .4, math.Max)},
+
+	// One processor runs one branch after the other.
+	{Name: "forkjoin-6.7-6.4-procs1", Does: "the same on one processor", Procs: 1, Steps: allSteps, Sites: both(.67, .64, sum)},
+	{Name: "forkjoin-2-1-procs1", Does: "the same on one processor", Procs: 1, Steps: allSteps, Sites: both(.8, .4, sum)},
+
+	// A alone, then B on both processors at once: a + b, so half of the time each. At
+	// 100% that is -50%; an operation that also pays for two wake-ups sees a little less.
+	{Name: "serial-parallel", Does: "A 10 alone, then B 10 twice in parallel", Steps: allSteps, Ideal: ms1, Sites: both(.5, .5, sum)},
+
+	// The wait does not shrink: a + wait.
+	{Name: "compute-sleep", Does: "A 5, then sleep 5", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "peer-inside", Does: "A 5, then wait 5 for a TCP peer in the process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "peer-process", Does: "A 5, then wait 5 for a TCP peer in another process", Steps: allSteps, Ideal: ms1, Sites: both(.5, 0, plus(.5))[:1]},
+
+	// Stages run at the same time; in the long run the slower one sets the pace, with
+	// any buffer.
+	{Name: "pipeline-unbuffered", Does: "A 3 into B 1", Steps: allSteps, Ideal: ms1, Sites: both(.75, .25, math.Max)},
+	{Name: "pipeline-buffered", Does: "A 3 into B 1, buffer 8", Steps: allSteps, Ideal: ms1, Sites: both(.75, .25, math.Max)},
+	{Name: "cond", Does: "A 7 into B 3, a queue of 4 with sync.Cond", Steps: allSteps, Ideal: ms1, Sites: both(.7, .3, math.Max)},
+
+	// Two bounds: the lock lets one A at a time through (a), and two processors do at
+	// most two seconds of work a second ((a+b)/2). With four goroutines someone always
+	// waits for the lock or for a processor, so the larger bound is reached.
+	{Name: "mutex", Does: "A .5 under a lock, B .2 outside, four goroutines", Steps: allSteps, Ideal: ms1,
+		Sites: both(.5, .2, func(a, b float64) float64 { return max(a, (a+b)/2) })},
+
+	// The writer excludes the readers and a waiting writer excludes new readers, so the
+	// write (a) and the two reads, at once (b), take turns.
+	{Name: "rwmutex", Does: "a writer does A .5, two readers do B .5", Steps: allSteps, Ideal: ms1, Sites: both(.5, .5, sum)},
+
+	// The goroutine that does A has a processor of its own and nobody waits for it.
+	{Name: "unrelated", Does: "B; A in a busy goroutine nobody waits for", Steps: allSteps, Sites: both(1, 1, second)},
+	{Name: "independent", Does: "B; A now and then in a goroutine nobody waits for", Steps: allSteps, Sites: both(.5, 1, second)},
+	{Name: "never", Does: "B; A never runs", Steps: allSteps, Sites: both(1, 1, second)},
+
+	// Each waits for the other: a + b.
+	{Name: "pingpong", Does: "A .6 here, B .4 there, over channels", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
+	{Name: "select-guard", Does: "A .6 by a worker under a timeout that never comes, then B .4", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
+
+	// More goroutines than processors: both processors are always busy.
+	{Name: "sixteen", Does: "16 goroutines do A .6 and B .4", Steps: allSteps, Sites: both(.6, .4, half)},
+	{Name: "tasks", Does: "a goroutine a task: A .6 and B .4, four at a time", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, half)},
+
+	// Open loop: as many answers as arrivals, however fast the server.
+	{Name: "open-loop", Does: "Poisson arrivals every 2, served with A 1: throughput", Mean: true, Steps: allSteps,
+		Sites: []Site{siteA(func(float64) float64 { return 2 })}},
+	// Its latency is the one of an M/D/1 queue; with arrivals from a Go timer only at the
+	// long step, because the timer rounds shorter gaps to a millisecond.
+	{Name: "open-loop-latency", Does: "the same: mean latency", Run: "open-loop", Latency: true, Mean: true, Steps: allSteps, Ideal: ms10,
+		Sites: []Site{siteA(md1)}},
+	{Name: "open-loop-process-latency", Does: "the same with arrivals from another process", Run: "open-loop-process", Latency: true, Mean: true,
+		Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
+
+	// The client waits .4 between an answer and its next request: a + b + .4.
+	{Name: "client-process", Does: "A .4 and B .2 for a client in another process that waits .4", Steps: allSteps, Ideal: ms1,
+		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
+
+	// The lock is held from 0 to b. If A takes at least that long, the lock is free
+	// again. If not, .7 of other work follows. The operation ends when both sides are
+	// done. So A from 25% on: 1.225, 1.05, .875, .7 against .7. With B shorter nothing changes.
+	{Name: "trylock", Does: "A .7, then TryLock of a lock held for B .62; if taken, back off .7", Steps: allSteps, Ideal: ms1,
+		Sites: both(.7, .62, func(a, b float64) float64 {
+			if a >= b {
+				return a
+			}
+			return max(a+.7, b)
+		})},
+
+	// Work of a + b, rounded up to whole ticks.
+	{Name: "ticker", Does: "A 1.05 and B .3, then wait for the next tick of 1", Steps: []time.Duration{ms10},
+		Sites: both(1.05, .3, func(a, b float64) float64 { return math.Ceil(a + b) })},
+
+	// In time: a. Else the timeout (.5), then B beside what is left of A.
+	{Name: "select-timeout", Does: "A .9 by a worker; after .5 give up, do B .5, take the late answer", Steps: []time.Duration{ms10},
+		Sites: both(.9, .5, func(a, b float64) float64 {
+			if a < .5 {
+				return a
+			}
+			return max(a, .5+b)
+		})},
+
+	// One goroutine again, with A in C.
+	{Name: "cgo", Does: "A .5 in C, then B .5", Package: "programs/cgowork", Cgo: true, Steps: allSteps, Sites: both(.5, .5, sum)},
+}
+
+func plus(wait float64) func(a, b float64) float64 {
+	return func(a, b float64) float64 { return a + b + wait }
+}
+
+func second(_, b float64) float64 { return b }
+
+// md1 is the mean latency of an M/D/1 queue whose service takes left and whose load was
+// .5 when it took 1. Pollaczek and Khinchine: the mean wait is rho*s*(1+cv^2)/(2(1-rho)),
+// and a constant service has cv = 0. Load and service both shrink with left:
+// 1.5 at first, .583 at half, which is 61% less.
+func md1(left float64) float64 {
+	rho := .5 * left
+	return left + rho*left/(2*(1-rho))
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headway-lab/headway/bench/truth/harness"
+)
+
+// Interval is an effect in percent of the time per operation (or mean latency).
+type Interval struct {
+	Percent float64 `json:"percent"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	N       int     `json:"n"`
+}
+
+func (i Interval) String() string {
+	return fmt.Sprintf("%+.1f [%+.1f, %+.1f]", i.Percent, i.Low, i.High)
+}
+
+func (i Interval) contains(x float64) bool { return i.Low <= x && x <= i.High }
+
+// Editor measures the effect of really shortening a site.
+type Editor struct {
+	Dir    string        // where the built programs are
+	RunFor time.Duration // of one run
+	Rounds int
+	Iters  float64 // loop iterations a microsecond, the same for every run
+}
+
+// build compiles the programs that the cells need, once.
+func build(ctx context.Context, module, dir string, cells []Cell) error {
+	for _, pkg := range packagesOf(cells) {
+		cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, filepath.Base(pkg)), pkg)
+		cmd.Dir = module
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w\n%s", pkg, err, bytes.TrimSpace(out))
+		}
+	}
+	return nil
+}
+
+func packagesOf(cells []Cell) []string {
+	var pkgs []string
+	seen := map[string]bool{}
+	for _, c := range cells {
+		if pkg := c.program.pkg(); !seen[pkg] {
+			seen[pkg] = true
+			pkgs = append(pkgs, pkg)
+		}
+	}
+	return pkgs
+}
+
+// calibrate asks the program for the size of a microsecond; the fastest answer counts.
+func calibrate(ctx context.Context, dir string) (float64, error) {
+	best := 0.
+	for range 3 {
+		out, err := exec.CommandContext(ctx, filepath.Join(dir, "programs"), "-calibrate").Output()
+		if err != nil {
+			return 0, fmt.Errorf("calibration: %w", err)
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			return 0, fmt.Errorf("calibration: %w", err)
+		}
+		best = max(best, n)
+	}
+	return best, nil
+}
+
+// Measure runs the program as it is and with the site shortened by each of the
+// speed-ups, in turn, Rounds times, and compares within each round.
+func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Duration, speedups []int) (map[int]Interval, error) {
+	logs := map[int][]float64{}
+	for round := range e.Rounds {
+		base, err := e.run(ctx, p, s, step, 0, round)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range speedups {
+			t, err := e.run(ctx, p, s, step, d, round)
+			if err != nil {
+				return nil, err
+			}
+			logs[d] = append(logs[d], math.Log(t/base))
+		}
+	}
+	effects := map[int]Interval{}
+	for d, l := range logs {
+		effects[d] = interval(l)
+	}
+	return effects, nil
+}
+
+// run gives the time per operation, or the mean latency, of one run.
+func (e Editor) run(ctx context.Context, p Program, s Site, step time.Duration, edit, round int) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.RunFor+20*time.Second)
+	defer cancel()
+	args := append(p.args(step, e.Iters), "-edit-"+s.Edit, strconv.Itoa(edit), "-seed", strconv.Itoa(round+1),
+		"-run-for", e.RunFor.String(), "-report")
+	cmd := exec.CommandContext(ctx, filepath.Join(e.Dir, filepath.Base(p.pkg())), args...)
+	cmd.Env = p.env(os.Environ())
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("%s with %s shortened by %d%%: %w %s", p.Name, s.Name, edit, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	var r harness.Report
+	if err := json.Unmarshal(out, &r); err != nil {
+		return 0, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	t := r.QuietNsPerOp
+	switch {
+	case p.Latency:
+		t = r.LatencyNs
+	case p.Mean:
+		t = r.NsPerOp
+	}
+	if t <= 0 {
+		return 0, fmt.Errorf("%s: nothing was measured", p.Name)
+	}
+	return t, nil
+}
+
+// interval is the mean of the logarithms of ratios with its 95% t-interval, as percent.
+func interval(logs []float64) Interval {
+	n := float64(len(logs))
+	var mean, ss float64
+	for _, l := range logs {
+		mean += l / n
+	}
+	for _, l := range logs {
+		ss += (l - mean) * (l - mean)
+	}
+	half := math.Inf(1)
+	if n > 1 {
+		half = student95(len(logs)-1) * math.Sqrt(ss/(n-1)/n)
+	}
+	percent := func(x float64) float64 { return 100 * (math.Exp(min(x, 50)) - 1) }
+	return Interval{percent(mean), percent(mean - half), percent(mean + half), len(logs)}
+}
+
+// student95 is the two-sided 95% point of Student's t.
+func student95(df int) float64 {
+	table := []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131}
+	if df <= len(table) {
+		return table[df-1]
+	}
+	// Cornish and Fisher's expansion about the normal distribution's 1.96.
+	z, v := 1.959964, float64(df)
+	return z + (z*z*z+z)/(4*v) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*v*v)
+}

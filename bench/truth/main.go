@@ -1,0 +1,381 @@
+// Command truth measures how true headway's causal profiles are. It runs programs whose
+// answer is known, from arithmetic and from really shortening the function in question,
+// and compares what the profiler predicts.
+//
+//	go run ./bench/truth                          everything (hours)
+//	go run ./bench/truth -quick -program pipeline
+//	go run ./bench/truth -predict=false           closed forms against real edits only
+//	go run ./bench/truth -cells                   list what would run
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func (p Program) flag() string {
+	if p.Run != "" {
+		return p.Run
+	}
+	return p.Name
+}
+
+// pkg is the program's package relative to the module's root.
+func (p Program) pkg() string {
+	if p.Package != "" {
+		return "./bench/truth/" + p.Package
+	}
+	return "./bench/truth/programs"
+}
+
+func (p Program) args(step time.Duration, iters float64) []string {
+	return []string{"-program", p.flag(), "-step", step.String(), "-iters-per-us", strconv.FormatFloat(iters, 'f', 2, 64)}
+}
+
+// env sets the number of processors from outside, so that no program has to.
+func (p Program) env(env []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "GOMAXPROCS=") })
+	return append(env, fmt.Sprintf("GOMAXPROCS=%d", max(p.Procs, 1)+b2i(p.Procs == 0)))
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Cell is one program at one step with one site.
+type Cell struct {
+	program Program
+	site    Site
+	step    time.Duration
+}
+
+func (c Cell) String() string { return fmt.Sprintf("%s %v %s", c.program.Name, c.step, c.site.Name) }
+
+type options struct {
+	program  *regexp.Regexp
+	site     string
+	steps    []time.Duration
+	speedups []int
+	duration time.Duration
+	editFor  time.Duration
+	rounds   int
+	predict  bool
+	coz      string
+	jsonFile string
+	cells    bool
+	verbose  bool
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("truth", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	program := fs.String("program", ".", "regular expression: which programs")
+	fs.StringVar(&o.site, "site", "", "A or B: only that site")
+	steps := fs.String("step", "50us,1ms,10ms", "time scales of a step")
+	speedups := fs.String("speedups", "25,50,75", "percents")
+	quick := fs.Bool("quick", false, "one step (1ms), one speed-up (50), short runs, unless set otherwise")
+	fs.DurationVar(&o.duration, "duration", 20*time.Second, "of one profile")
+	fs.DurationVar(&o.editFor, "edit-for", 1500*time.Millisecond, "of one run of a real edit")
+	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
+	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
+	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
+	fs.StringVar(&o.jsonFile, "json", "", "write the results here, after every cell")
+	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
+	fs.BoolVar(&o.verbose, "v", false, "show how each profile proceeds")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fs.SetOutput(stderr)
+			fs.Usage()
+		}
+		return o, err
+	}
+	set := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	if *quick {
+		if !set["step"] {
+			*steps = "1ms"
+		}
+		if !set["speedups"] {
+			*speedups = "50"
+		}
+		if !set["duration"] {
+			o.duration = 5 * time.Second
+		}
+		if !set["edit-for"] {
+			o.editFor = 400 * time.Millisecond
+		}
+		if !set["rounds"] {
+			o.rounds = 3
+		}
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	var err error
+	if o.program, err = regexp.Compile(*program); err != nil {
+		return o, fmt.Errorf("-program: %w", err)
+	}
+	if o.site != "" && o.site != "A" && o.site != "B" {
+		return o, fmt.Errorf("-site %q is neither A nor B", o.site)
+	}
+	for f := range strings.SplitSeq(*steps, ",") {
+		d, err := time.ParseDuration(strings.TrimSpace(f))
+		if err != nil || d <= 0 {
+			return o, fmt.Errorf("-step: %q is not a positive duration", f)
+		}
+		o.steps = append(o.steps, d)
+	}
+	for f := range strings.SplitSeq(*speedups, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(f))
+		if err != nil || n < 1 || n > 100 {
+			return o, fmt.Errorf("-speedups: %q is not a percent from 1 to 100", f)
+		}
+		o.speedups = append(o.speedups, n)
+	}
+	if !slices.Contains([]string{"auto", "on", "off"}, o.coz) {
+		return o, fmt.Errorf("-coz %q is not auto, on or off", o.coz)
+	}
+	switch {
+	case o.duration <= 0:
+		return o, fmt.Errorf("-duration %v must be positive", o.duration)
+	case o.editFor <= 0:
+		return o, fmt.Errorf("-edit-for %v must be positive", o.editFor)
+	case o.rounds < 0 || o.rounds == 1:
+		return o, fmt.Errorf("-rounds %d: 0, or at least 2 for an interval", o.rounds)
+	}
+	if len(o.plan()) == 0 {
+		return o, fmt.Errorf("no program matches -program %s at -step %s", *program, *steps)
+	}
+	return o, nil
+}
+
+// plan lists the cells.
+func (o options) plan() []Cell {
+	var cells []Cell
+	for _, p := range Programs {
+		if !o.program.MatchString(p.Name) {
+			continue
+		}
+		for _, step := range o.steps {
+			// A step that is not in the table is allowed unless the program needs long ones.
+			if !slices.Contains(p.Steps, step) && step < slices.Min(p.Steps) {
+				continue
+			}
+			for _, s := range p.Sites {
+				if o.site == "" || o.site == s.Edit {
+					cells = append(cells, Cell{p, s, step})
+				}
+			}
+		}
+	}
+	return cells
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, nil))
+}
+
+// run is the whole command; predictor nil is headway's own profiler.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor Predictor) int {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "truth: %v\n", err)
+		return 2
+	}
+	cells := o.plan()
+	if o.cells {
+		listCells(stdout, cells, o.speedups)
+		return 0
+	}
+	fail := func(err error) int {
+		fmt.Fprintf(stderr, "truth: %v\n", err)
+		return 1
+	}
+	module, err := moduleRoot()
+	if err != nil {
+		return fail(err)
+	}
+	dir, err := os.MkdirTemp("", "truth-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	if skipped := withoutCgo(&cells); skipped != "" {
+		fmt.Fprintln(stderr, "truth:", skipped)
+	}
+	if err := build(ctx, module, dir, append(slices.Clone(cells), Cell{})); err != nil {
+		return fail(err)
+	}
+	iters, err := calibrate(ctx, dir)
+	if err != nil {
+		return fail(err)
+	}
+	var cozzer *coz
+	cozNote := "off"
+	if o.coz != "off" {
+		if cozzer, err = newCoz(ctx, module, dir); err != nil {
+			if o.coz == "on" {
+				return fail(err)
+			}
+			cozNote = "not available: " + err.Error()
+			fmt.Fprintln(stderr, "truth: Coz column:", cozNote)
+		}
+	}
+	if predictor == nil && o.predict {
+		p := profiler{module: module}
+		if o.verbose {
+			p.log = stderr
+		}
+		predictor = p
+	}
+	if !o.predict {
+		predictor = nil
+	}
+
+	results := Results{Schema: 1, Started: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU(), ItersPerUs: iters}
+	editor := Editor{Dir: dir, RunFor: o.editFor, Rounds: o.rounds, Iters: iters}
+	header(stdout, results)
+	for _, c := range cells {
+		rows, err := measure(ctx, c, o, editor, predictor, cozzer, cozNote)
+		if ctx.Err() == nil || err == nil {
+			printRows(stdout, rows)
+			results.Rows = append(results.Rows, rows...)
+		}
+		if o.jsonFile != "" {
+			if err := results.save(o.jsonFile); err != nil {
+				return fail(err)
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	results.summarize()
+	printSummary(stdout, results.Summary)
+	if o.jsonFile != "" {
+		if err := results.save(o.jsonFile); err != nil {
+			return fail(err)
+		}
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintln(stderr, "truth: interrupted; these are the cells that were done")
+		return 130
+	}
+	return 0
+}
+
+// measure fills the rows of one cell, one for each speed-up.
+func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *coz, cozNote string) ([]Row, error) {
+	rows := make([]Row, len(o.speedups))
+	for i, d := range o.speedups {
+		rows[i] = Row{Program: c.program.Name, Step: c.step.String(), Site: c.site.Name, Speedup: d, Metric: c.program.metric(),
+			Closed: c.site.Closed(float64(d)), Ideal: c.step >= c.program.Ideal, CozNote: cozNote, Load: load()}
+	}
+	var failed error
+	note := func(what string, err error) {
+		failed = err
+		for i := range rows {
+			rows[i].Notes = append(rows[i].Notes, what+": "+oneLine(err.Error()))
+		}
+	}
+	if o.rounds > 0 {
+		effects, err := e.Measure(ctx, c.program, c.site, c.step, o.speedups)
+		if err != nil {
+			note("real edit", err)
+		}
+		for i := range rows {
+			rows[i].Edit = get(effects, rows[i].Speedup)
+		}
+	}
+	if p != nil && ctx.Err() == nil {
+		effects, err := p.Predict(ctx, Job{c.program, c.site, c.step, e.Iters, o.speedups, o.duration})
+		if err != nil {
+			note("prediction", err)
+		}
+		for i := range rows {
+			rows[i].Predicted = get(effects, rows[i].Speedup)
+		}
+	}
+	if z != nil && ctx.Err() == nil {
+		for i := range rows {
+			rows[i].Coz, rows[i].CozNote = z.predict(ctx, c, e.Iters, rows[i].Speedup)
+		}
+	}
+	for i := range rows {
+		rows[i].judge()
+	}
+	if ctx.Err() != nil {
+		failed = ctx.Err()
+	}
+	return rows, failed
+}
+
+func get(m map[int]Interval, d int) *Interval {
+	if i, ok := m[d]; ok {
+		return &i
+	}
+	return nil
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// moduleRoot is the directory of headway's go.mod.
+func moduleRoot() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}").Output()
+	path, dir, _ := strings.Cut(string(bytes.TrimSpace(out)), " ")
+	if err != nil || path != "github.com/headway-lab/headway" {
+		return "", errors.New("run this inside headway's own source tree")
+	}
+	return dir, nil
+}
+
+// withoutCgo drops the cells that need a C compiler where there is none.
+func withoutCgo(cells *[]Cell) string {
+	if !slices.ContainsFunc(*cells, func(c Cell) bool { return c.program.Cgo }) {
+		return ""
+	}
+	out, _ := exec.Command("go", "env", "CGO_ENABLED", "CC").Output()
+	f := strings.Fields(string(out))
+	if len(f) >= 2 && f[0] == "1" {
+		if _, err := exec.LookPath(f[1]); err == nil {
+			return ""
+		}
+	}
+	*cells = slices.DeleteFunc(*cells, func(c Cell) bool { return c.program.Cgo })
+	return "the cgo program is left out: cgo is off or there is no C compiler"
+}
+
+// load is the machine's one-minute load, if it tells.
+func load() float64 {
+	b, err := os.ReadFile(filepath.Join("/proc", "loadavg"))
+	if err != nil {
+		return 0
+	}
+	f, _, _ := strings.Cut(string(b), " ")
+	x, _ := strconv.ParseFloat(f, 64)
+	return x
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/headway-lab/headway/causal"
+	"github.com/headway-lab/headway/report"
+)
+
+// Job is what a predictor is asked: the effect of one site of one program.
+type Job struct {
+	Program  Program
+	Site     Site
+	Step     time.Duration
+	Iters    float64
+	Speedups []int
+	Duration time.Duration
+}
+
+// Predictor says what a site's speed-ups would do without shortening it. It may return
+// some answers together with an error.
+type Predictor interface {
+	Predict(ctx context.Context, j Job) (map[int]Interval, error)
+}
+
+// profiler predicts with headway's causal profiler.
+type profiler struct {
+	module string
+	log    io.Writer // events of the profile; nil for none
+}
+
+func (p profiler) Predict(ctx context.Context, j Job) (map[int]Interval, error) {
+	var stderr tail
+	o := causal.Options{
+		Dir:      p.module,
+		Package:  j.Program.pkg(),
+		Args:     j.Program.args(j.Step, j.Iters),
+		Env:      j.Program.env(os.Environ()),
+		Sites:    []string{j.Site.Name},
+		Speedups: j.Speedups,
+		Duration: j.Duration,
+		Seed:     1,
+		Stdout:   io.Discard,
+		Stderr:   &stderr,
+	}
+	if j.Program.Latency {
+		o.Latency = []string{"main.requestBegin..main.requestEnd"}
+	} else {
+		o.Throughput = []string{"main.progress"}
+	}
+	if p.log != nil {
+		o.Events = func(e causal.Event) { fmt.Fprintf(p.log, "    %s: %s\n", e.Phase, e.Text) }
+	}
+	r, err := causal.Run(ctx, o)
+	effects := map[int]Interval{}
+	if r != nil {
+		var readErr error
+		if effects, readErr = effectsOf(r, j.Site.Name, j.Program.Latency); err == nil {
+			err = readErr
+		}
+	}
+	if err != nil && stderr.Len() > 0 {
+		err = fmt.Errorf("%w (the program said: %s)", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return effects, err
+}
+
+// effectsOf reads a site's effects off a report, as change of the time per operation
+// (or latency), whatever way round the report's metric is.
+func effectsOf(r *report.Report, site string, latency bool) (map[int]Interval, error) {
+	metric, err := metricOf(r, latency)
+	if err != nil {
+		return nil, err
+	}
+	effects := map[int]Interval{}
+	for _, c := range r.Cases {
+		e, ok := c.Effects[metric.Name]
+		if c.Group != site || c.Baseline || !ok {
+			continue
+		}
+		i := Interval{e.Percent, e.Low, e.High, e.N}
+		if metric.Better == "higher" {
+			i = Interval{inverse(e.Percent), inverse(e.High), inverse(e.Low), e.N}
+		}
+		effects[int(math.Round(c.Params["speedup"]))] = i
+	}
+	if len(effects) == 0 {
+		return effects, fmt.Errorf("the report has no effect of %s on %s", site, metric.Name)
+	}
+	return effects, nil
+}
+
+// metricOf is the one metric that the profile was asked for.
+func metricOf(r *report.Report, latency bool) (report.Metric, error) {
+	var found []report.Metric
+	for _, m := range r.Metrics {
+		name := strings.ToLower(m.Name)
+		if latency && (strings.Contains(name, "latency") || strings.Contains(name, "request")) ||
+			!latency && strings.Contains(name, "progress") {
+			found = append(found, m)
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return found[0], nil
+	case len(r.Metrics) == 1:
+		return r.Metrics[0], nil
+	}
+	return report.Metric{}, errors.New("the report has no metric of the program's progress")
+}
+
+// inverse turns the percent change of a rate into the one of its reciprocal.
+func inverse(percent float64) float64 {
+	if percent <= -100 {
+		return math.Inf(1)
+	}
+	return 100 * (1/(1+percent/100) - 1)
+}
+
+// tail keeps the last bytes written to it.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(b []byte) (int, error) {
+	if t.Len() > 4096 {
+		t.Next(t.Len() - 1024)
+	}
+	return t.Buffer.Write(b)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"sync"
+
+	"github.com/headway-lab/headway/bench/truth/harness"
+)
+
+func init() {
+	add("mutex", 0, mutex)
+	add("rwmutex", 0, rwmutex)
+	add("cond", 0, cond)
+	add("trylock", 0, trylock)
+}
+
+// mutex: four goroutines do A (.5) under a lock and B (.2) outside it.
+func mutex(c harness.Config) {
+	na, nb := c.A(.5), c.B(.2)
+	var mu sync.Mutex
+	for range 4 {
+		go func() {
+			for {
+				mu.Lock()
+				siteA(na)
+				mu.Unlock()
+				siteB(nb)
+				progress()
+			}
+		}()
+	}
+	select {}
+}
+
+// rwmutex: a writer does A (.5) under the write lock, two readers do B (.5) under the
+// read lock; each side waits for the other, so that they take turns.
+func rwmutex(c harness.Config) {
+	na, nb := c.A(.5), c.B(.5)
+	var mu sync.RWMutex
+	for range 2 {
+		go func() {
+			for {
+				mu.RLock()
+				siteB(nb)
+				mu.RUnlock()
+			}
+		}()
+	}
+	for {
+		mu.Lock()
+		siteA(na)
+		mu.Unlock()
+		progress()
+	}
+}
+
+// cond: one goroutine does A (.7) and puts, the other takes and does B (.3); the queue
+// between them holds four and is guarded by condition variables.
+func cond(c harness.Config) {
+	na, nb := c.A(.7), c.B(.3)
+	var mu sync.Mutex
+	notEmpty, notFull := sync.NewCond(&mu), sync.NewCond(&mu)
+	queued := 0
+	go func() {
+		for {
+			siteA(na)
+			mu.Lock()
+			for queued == 4 {
+				notFull.Wait()
+			}
+			queued++
+			notEmpty.Signal()
+			mu.Unlock()
+		}
+	}()
+	for {
+		mu.Lock()
+		for queued == 0 {
+			notEmpty.Wait()
+		}
+		queued--
+		notFull.Signal()
+		mu.Unlock()
+		siteB(nb)
+		progress()
+	}
+}
+
+// trylock gets slower when A gets faster. Each step, a holder takes the lock and keeps
+// it for B (.62). At the same time A (.7) runs, then the lock is tried: it is free
+// again. A faster A finds it taken and backs off, which costs .7 of other work.
+func trylock(c harness.Config) {
+	na, nb, penalty := c.A(.7), c.B(.62), c.Other(.7)
+	var mu sync.Mutex
+	begin, held, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		for range begin {
+			mu.Lock()
+			held <- struct{}{}
+			siteB(nb)
+			mu.Unlock()
+			done <- struct{}{}
+		}
+	}()
+	for {
+		begin <- struct{}{}
+		<-held
+		siteA(na)
+		if !mu.TryLock() {
+			other(penalty)
+			mu.Lock()
+		}
+		mu.Unlock()
+		<-done
+		progress()
+	}
+}

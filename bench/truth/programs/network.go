@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/headway-lab/headway/bench/truth/harness"
+)
+
+func init() {
+	add("peer-inside", 0, peerInside)
+	add("peer-process", 0, peerProcess)
+	add("client-process", 0, clientProcess)
+	add("open-loop", 0, openLoop)
+	add("open-loop-process", 0, openLoopProcess)
+}
+
+// peerInside does A (.5), then asks a peer over loopback TCP that sleeps for .5 and
+// answers. The peer is a goroutine of this process.
+func peerInside(c harness.Config) {
+	l := listen()
+	wait := c.Time(.5)
+	go func() {
+		conn := must(net.Dial("tcp", l.Addr().String()))
+		one := make([]byte, 1)
+		for {
+			mustRead(conn, one)
+			time.Sleep(wait)
+			mustWrite(conn, one)
+		}
+	}()
+	askPeer(c, must(l.Accept()))
+}
+
+// peerProcess is the same with the peer in another process, which keeps the time exactly.
+func peerProcess(c harness.Config) {
+	askPeer(c, startChild(c, "peer-process", c.Time(.5)))
+}
+
+func askPeer(c harness.Config, conn net.Conn) {
+	na, one := c.A(.5), make([]byte, 1)
+	for {
+		siteA(na)
+		mustWrite(conn, one)
+		mustRead(conn, one)
+		progress()
+	}
+}
+
+// clientProcess answers a client in another process with A (.4) and B (.2). The client
+// waits .4 between an answer and the next request.
+func clientProcess(c harness.Config) {
+	na, nb, one := c.A(.4), c.B(.2), make([]byte, 1)
+	conn := startChild(c, "client-process", c.Time(.4))
+	for {
+		mustRead(conn, one)
+		siteA(na)
+		siteB(nb)
+		mustWrite(conn, one)
+		progress()
+	}
+}
+
+// openLoop serves Poisson arrivals, every second step on average, with A (1): load .5.
+// The arrivals follow a schedule of absolute times and wait for nobody.
+func openLoop(c harness.Config) {
+	queue := make(chan time.Time, 1<<16)
+	go func() {
+		rng, next := rand.New(rand.NewPCG(c.Seed, 1)), time.Now()
+		for {
+			next = next.Add(time.Duration(rng.ExpFloat64() * 2 * float64(c.Step)))
+			time.Sleep(time.Until(next))
+			arrive(queue)
+		}
+	}()
+	serve(c, queue)
+}
+
+// openLoopProcess is the same with the schedule in another process, which keeps it to
+// the microsecond; requests come over TCP.
+func openLoopProcess(c harness.Config) {
+	queue := make(chan time.Time, 1<<16)
+	r := bufio.NewReader(startChild(c, "open-loop-process", c.Time(2)))
+	go func() {
+		for {
+			if _, err := r.ReadByte(); err != nil {
+				fatal(err)
+			}
+			arrive(queue)
+		}
+	}()
+	serve(c, queue)
+}
+
+func arrive(queue chan<- time.Time) {
+	requestBegin()
+	queue <- time.Now()
+}
+
+func serve(c harness.Config, queue <-chan time.Time) {
+	na := c.A(1)
+	for arrived := range queue {
+		siteA(na)
+		requestEnd()
+		harness.Latency(time.Since(arrived))
+		progress()
+	}
+}
+
+// child is what this binary does in another process, until its parent hangs up.
+func child(c harness.Config) {
+	conn := must(net.Dial("tcp", c.Dial))
+	one := make([]byte, 1)
+	switch c.Program {
+	case "peer-process":
+		for {
+			mustRead(conn, one)
+			harness.SpinUntil(time.Now().Add(c.Wait))
+			mustWrite(conn, one)
+		}
+	case "client-process":
+		for {
+			mustWrite(conn, one)
+			mustRead(conn, one)
+			harness.SpinUntil(time.Now().Add(c.Wait))
+		}
+	case "open-loop-process":
+		rng, next := rand.New(rand.NewPCG(c.Seed, 1)), time.Now()
+		for {
+			next = next.Add(time.Duration(rng.ExpFloat64() * float64(c.Wait)))
+			harness.SpinUntil(next)
+			mustWrite(conn, one)
+		}
+	}
+}
+
+// startChild starts this binary anew and waits for it to connect.
+func startChild(c harness.Config, program string, wait time.Duration) net.Conn {
+	l := listen()
+	cmd := exec.Command(must(os.Executable()), "-program", program, "-dial", l.Addr().String(),
+		"-wait", wait.String(), "-seed", fmt.Sprint(c.Seed))
+	cmd.Env = harness.ChildEnv(os.Environ())
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		fatal(err)
+	}
+	return must(l.Accept())
+}
+
+func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
+
+func mustRead(c net.Conn, b []byte) {
+	if _, err := io.ReadFull(c, b); err != nil {
+		fatal(err)
+	}
+}
+
+func mustWrite(c net.Conn, b []byte) {
+	if _, err := c.Write(b); err != nil {
+		fatal(err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		fatal(err)
+	}
+	return v
+}
+
+// fatal ends a child in silence, for its parent has gone, and anything else with a reason.
+func fatal(err error) {
+	for _, arg := range os.Args {
+		if arg == "-dial" {
+			os.Exit(0)
+		}
+	}
+	fmt.Fprintf(os.Stderr, "programs: %v\n", err)
+	os.Exit(1)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"time"
+
+	"github.com/headway-lab/headway/bench/truth/harness"
+)
+
+func init() {
+	add("compute-sleep", 0, computeSleep)
+	add("ticker", 0, ticker)
+	add("select-guard", 0, selectGuard)
+	add("select-timeout", 0, selectTimeout)
+}
+
+// computeSleep does A, then sleeps as long. (Go rounds a sleep of less than a
+// millisecond up to one where no processor is busy: see the README.)
+func computeSleep(c harness.Config) {
+	na, wait := c.A(.5), c.Time(.5)
+	for {
+		siteA(na)
+		time.Sleep(wait)
+		progress()
+	}
+}
+
+// ticker does A (1.05) and B (.3) and then waits for the next tick; ticks come every
+// step. So an operation takes two ticks; with A at half it is .825, and takes one.
+func ticker(c harness.Config) {
+	na, nb := c.A(1.05), c.B(.3)
+	every, start := c.Step, time.Now()
+	for {
+		siteA(na)
+		siteB(nb)
+		gone := time.Since(start)
+		time.Sleep(every - gone%every)
+		progress()
+	}
+}
+
+// selectGuard asks a worker for A and waits for its answer or a timeout that never
+// comes, then does B.
+func selectGuard(c harness.Config) {
+	na, nb, limit := c.A(.6), c.B(.4), 100*c.Step+time.Second
+	ask, answer := worker(na)
+	for {
+		ask <- struct{}{}
+		select {
+		case <-answer:
+		case <-time.After(limit):
+			panic("the timeout came")
+		}
+		siteB(nb)
+		progress()
+	}
+}
+
+// selectTimeout asks a worker for A (.9) and gives up after .5; then it does B (.5)
+// itself and takes the late answer. With A at half the answer comes in time.
+func selectTimeout(c harness.Config) {
+	na, nb, limit := c.A(.9), c.B(.5), c.Time(.5)
+	ask, answer := worker(na)
+	for {
+		ask <- struct{}{}
+		select {
+		case <-answer:
+		case <-time.After(limit):
+			siteB(nb)
+			<-answer
+		}
+		progress()
+	}
+}
+
+// worker answers every question after doing A.
+func worker(n int) (ask, answer chan struct{}) {
+	ask, answer = make(chan struct{}), make(chan struct{}, 1)
+	go func() {
+		for range ask {
+			siteA(n)
+			answer <- struct{}{}
+		}
+	}()
+	return ask, answer
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Results is what -json writes.
+type Results struct {
+	Schema     int       `json:"schema"`
+	Started    time.Time `json:"started"`
+	Go         string    `json:"go"`
+	CPUs       int       `json:"cpus"`
+	ItersPerUs float64   `json:"iters_per_us"`
+	Rows       []Row     `json:"rows"`
+	Summary    Summary   `json:"summary"`
+}
+
+// Row is one speed-up of one cell. All effects are in percent of Metric.
+type Row struct {
+	Program   string    `json:"program"`
+	Step      string    `json:"step"`
+	Site      string    `json:"site"`
+	Speedup   int       `json:"speedup"`
+	Metric    string    `json:"metric"`
+	Closed    float64   `json:"closed"`
+	Ideal     bool      `json:"ideal"` // whether the closed form is meant to hold at this step
+	Edit      *Interval `json:"edit,omitempty"`
+	Predicted *Interval `json:"predicted,omitempty"`
+	Truth     float64   `json:"truth"`             // the real edit, or where there is none the closed form
+	Error     *float64  `json:"error,omitempty"`   // predicted - truth, in points
+	Covered   *bool     `json:"covered,omitempty"` // whether the predicted interval contains the truth
+	Coz       *Interval `json:"coz,omitempty"`
+	CozNote   string    `json:"coz_note,omitempty"` // why there is no Coz
+	Load      float64   `json:"load"`               // of the machine when the cell began
+	Notes     []string  `json:"notes,omitempty"`
+}
+
+func (p Program) metric() string {
+	if p.Latency {
+		return "mean latency"
+	}
+	return "time per op"
+}
+
+// judge fills in what follows from the measurements.
+func (r *Row) judge() {
+	r.Truth = r.Closed
+	if r.Edit != nil {
+		r.Truth = r.Edit.Percent
+	}
+	if r.Predicted != nil {
+		e, c := r.Predicted.Percent-r.Truth, r.Predicted.contains(r.Truth)
+		r.Error, r.Covered = &e, &c
+	}
+}
+
+// The goals that a profile has to meet.
+const (
+	goalMean     = 2.  // points
+	goalWorst    = 5.  // points
+	goalCoverage = 90. // percent of the intervals
+)
+
+// Summary says how true the predictions were.
+type Summary struct {
+	Rows        int     `json:"rows"`
+	Predicted   int     `json:"predicted"`
+	MeanError   float64 `json:"mean_error"`  // of absolute errors, in points
+	WorstError  float64 `json:"worst_error"` // in points, with its sign
+	Worst       string  `json:"worst,omitempty"`
+	Coverage    float64 `json:"coverage"`     // percent
+	EditAgainst float64 `json:"edit_against"` // mean absolute difference of real edits and closed forms where both should agree
+	Edits       int     `json:"edits"`        // how many those are
+	CozRows     int     `json:"coz_rows"`
+	CozError    float64 `json:"coz_mean_error"`
+	Met         bool    `json:"met"`
+}
+
+func (r *Results) summarize() {
+	s := Summary{Rows: len(r.Rows)}
+	covered := 0
+	for _, row := range r.Rows {
+		if row.Error != nil {
+			s.Predicted++
+			s.MeanError += math.Abs(*row.Error)
+			if math.Abs(*row.Error) >= math.Abs(s.WorstError) {
+				s.WorstError = *row.Error
+				s.Worst = fmt.Sprintf("%s %s %s at %d%%", row.Program, row.Step, row.Site, row.Speedup)
+			}
+			if *row.Covered {
+				covered++
+			}
+		}
+		if row.Edit != nil && row.Ideal {
+			s.Edits++
+			s.EditAgainst += math.Abs(row.Edit.Percent - row.Closed)
+		}
+		if row.Coz != nil {
+			s.CozRows++
+			s.CozError += math.Abs(row.Coz.Percent - row.Truth)
+		}
+	}
+	if s.Predicted > 0 {
+		s.MeanError /= float64(s.Predicted)
+		s.Coverage = 100 * float64(covered) / float64(s.Predicted)
+	}
+	if s.Edits > 0 {
+		s.EditAgainst /= float64(s.Edits)
+	}
+	if s.CozRows > 0 {
+		s.CozError /= float64(s.CozRows)
+	}
+	s.Met = s.Predicted > 0 && s.Predicted == s.Rows &&
+		s.MeanError <= goalMean && math.Abs(s.WorstError) <= goalWorst && s.Coverage >= goalCoverage
+	r.Summary = s
+}
+
+// save replaces the file at once, so that it is whole at any time.
+func (r Results) save(file string) error {
+	r.summarize()
+	b, err := json.MarshalIndent(finite(r), "", " ")
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".truth-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(append(b, '\n'))
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}
+
+// finite replaces the infinite bounds, which JSON has no word for.
+func finite(r Results) Results {
+	bound := func(i *Interval) *Interval {
+		if i == nil {
+			return nil
+		}
+		c := *i
+		for _, x := range []*float64{&c.Percent, &c.Low, &c.High} {
+			*x = max(-1e9, min(1e9, *x))
+		}
+		return &c
+	}
+	rows := make([]Row, len(r.Rows))
+	for i, row := range r.Rows {
+		row.Edit, row.Predicted, row.Coz = bound(row.Edit), bound(row.Predicted), bound(row.Coz)
+		if row.Error != nil {
+			e := max(-1e9, min(1e9, *row.Error))
+			row.Error = &e
+		}
+		rows[i] = row
+	}
+	r.Rows = rows
+	return r
+}
+
+const line = "%-26s %-5s %-11s %4s  %8s  %-23s %-23s %7s  %-7s  %s\n"
+
+func header(w io.Writer, r Results) {
+	fmt.Fprintf(w, "%s, %d CPUs, %.0f loop iterations a microsecond. All effects in percent of the time per op (or mean latency).\n"+
+		"The truth is the real edit where there is one. A closed form in (brackets) does not know this step's wake-ups and timers.\n\n", r.Go, r.CPUs, r.ItersPerUs)
+	fmt.Fprintf(w, line, "program", "step", "site", "d%", "closed", "real edit", "predicted", "error", "covered", "Coz")
+}
+
+func printRows(w io.Writer, rows []Row) {
+	for _, r := range rows {
+		closed, edit, predicted, e, covered, coz := fmt.Sprintf("%+.1f", r.Closed), "-", "-", "-", "-", r.CozNote
+		if !r.Ideal {
+			closed = "(" + closed + ")"
+		}
+		if r.Edit != nil {
+			edit = r.Edit.String()
+		}
+		if r.Predicted != nil {
+			predicted, e, covered = r.Predicted.String(), fmt.Sprintf("%+.1f", *r.Error), map[bool]string{true: "yes", false: "NO"}[*r.Covered]
+		}
+		if r.Coz != nil {
+			coz = fmt.Sprintf("%+.1f", r.Coz.Percent)
+		}
+		fmt.Fprintf(w, line, r.Program, r.Step, r.Site, fmt.Sprint(r.Speedup), closed, edit, predicted, e, covered, coz)
+	}
+	if len(rows) > 0 {
+		for _, n := range rows[0].Notes {
+			fmt.Fprintf(w, "    %s\n", n)
+		}
+	}
+}
+
+func printSummary(w io.Writer, s Summary) {
+	fmt.Fprintln(w)
+	if s.Edits > 0 {
+		fmt.Fprintf(w, "real edits against closed forms (%d rows): mean absolute difference %.1f points\n", s.Edits, s.EditAgainst)
+	}
+	if s.CozRows > 0 {
+		fmt.Fprintf(w, "Coz (%d rows): mean absolute error %.1f points\n", s.CozRows, s.CozError)
+	}
+	if s.Predicted == 0 {
+		fmt.Fprintln(w, "predictions: none")
+		return
+	}
+	mark := func(ok bool) string {
+		if ok {
+			return "met"
+		}
+		return "MISSED"
+	}
+	fmt.Fprintf(w, "predictions (%d of %d rows)\n", s.Predicted, s.Rows)
+	fmt.Fprintf(w, "  mean absolute error  %5.1f points  goal %.0f    %s\n", s.MeanError, goalMean, mark(s.MeanError <= goalMean))
+	fmt.Fprintf(w, "  worst error          %+5.1f points  goal %.0f    %s  (%s)\n", s.WorstError, goalWorst, mark(math.Abs(s.WorstError) <= goalWorst), s.Worst)
+	fmt.Fprintf(w, "  intervals covering   %5.0f %%       goal %.0f   %s\n", s.Coverage, goalCoverage, mark(s.Coverage >= goalCoverage))
+	if s.Predicted < s.Rows {
+		fmt.Fprintf(w, "  %d rows have no prediction: MISSED\n", s.Rows-s.Predicted)
+	}
+	if s.Met {
+		fmt.Fprintln(w, "goals met")
+	} else {
+		fmt.Fprintln(w, "GOALS NOT MET")
+	}
+}
+
+func listCells(w io.Writer, cells []Cell, speedups []int) {
+	for _, c := range cells {
+		fmt.Fprintf(w, "%-26s %-5s %-11s", c.program.Name, c.step, c.site.Name)
+		for _, d := range speedups {
+			f := "%d%%: %+.1f"
+			if c.step < c.program.Ideal {
+				f = "%d%%: (%+.1f)"
+			}
+			fmt.Fprintf(w, "  "+f, d, c.site.Closed(float64(d)))
+		}
+		fmt.Fprintf(w, "   %s\n", c.program.Does)
+	}
+	fmt.Fprintf(w, "%d cells\n", len(cells))
+}
