@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headway-lab/headway/causal"
+	"github.com/headway-lab/headway/causal/instrument"
 )
 
 // Exit statuses.
@@ -32,18 +33,10 @@ func main() {
 	// it runs while it builds a program for a profile. This comes before anything
 	// else: it happens hundreds of times a build, and the flags are the tool's.
 	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
-		os.Exit(toolexec(os.Args[2:]))
+		os.Exit(instrument.Main(os.Args[2:]))
 	}
 	ctx := interruptible(os.Stderr)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// toolexec runs one tool of the go command, args[0], on rewritten source.
-//
-// TO CONNECT: return instrument.Main(args)
-func toolexec([]string) int {
-	fmt.Fprintln(os.Stderr, "headway: toolexec is not connected yet")
-	return failed
 }
 
 // execute runs the command line args and returns the exit status.
