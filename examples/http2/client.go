@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -73,7 +74,8 @@ func withoutHeadway(env []string) []string {
 
 // clientMain is the child's main function.
 func clientMain(in io.Reader) error {
-	signal.Ignore(os.Interrupt) // a terminal interrupts both processes; the server says when it is over
+	// A terminal, or a supervisor, signals the whole group; the server says when it is over.
+	signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	var t target
 	d := json.NewDecoder(in)
 	if err := d.Decode(&t); err != nil {
