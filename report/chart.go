@@ -130,7 +130,7 @@ func lineChart(m Metric, cases []Case) template.HTML {
 		label += fmt.Sprintf(" At %s: %s.", percentOf(p.x), describe(p.e))
 	}
 	s.open("svg", "class", "chart", "viewBox", fmt.Sprintf("0 0 %g %g", width, height), "role", "img", "aria-label", label)
-	for _, v := range y.ticks(4) {
+	for _, v := range y.ticks(5) {
 		class := "grid"
 		if v == 0 {
 			class = "zero"

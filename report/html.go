@@ -293,6 +293,11 @@ func (r *Report) card(id string, s subject) cardView {
 			chart.Tone = m.tone(e)
 		}
 		for _, c := range s.cases {
+			if v, ok := c.Values[m.Name]; ok && c.Baseline {
+				chart.Better += ", baseline " + withUnit(v.Value, m.Unit)
+			}
+		}
+		for _, c := range s.cases {
 			if e, ok := c.Effects[m.Name]; ok {
 				chart.Expected = chart.Expected || e.Expected != nil
 				chart.Hollow = chart.Hollow || !e.Real
