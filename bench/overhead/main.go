@@ -1,0 +1,292 @@
+// Command overhead measures what profiling costs a program: its ordinary build
+// against a build with Headway's hooks and marks that is left alone, one that is
+// sampled, and one on which experiments are conducted, delays and all.
+//
+// The four are run one after another in an order that changes at random, again and
+// again; each round is one pair a comparison. The figure is how much longer
+// an operation takes, in percent, with an interval.
+//
+//	go run ./bench/overhead
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/headway-lab/headway/causal/instrument"
+	"github.com/headway-lab/headway/effect"
+	"github.com/headway-lab/headway/report"
+)
+
+// A state is what is done to a program while it is measured.
+type state string
+
+const (
+	stock       state = "ordinary build"
+	idle        state = "instrumented, idle"
+	sampled     state = "sampled"
+	experiments state = "experiments"
+)
+
+var states = []state{stock, idle, sampled, experiments}
+
+// goals are the most that a state may cost, in percent.
+var goals = map[state]float64{idle: 1, sampled: 3, experiments: 12}
+
+const confidence = 0.95
+
+// A subject builds and runs programs in each state. It is all that is asked of the profiler.
+type subject interface {
+	// build makes the programs, each in its ordinary and its instrumented form.
+	build(ctx context.Context) error
+	// run runs a program once, for about d, in a state, and returns the operations
+	// a second that it reports. The round chooses what the experiments try.
+	run(ctx context.Context, p program, s state, d time.Duration, round int) (float64, error)
+}
+
+type program struct {
+	name string
+	pkg  string
+	args []string
+	// sites are functions that an experiment makes faster, the first also counts
+	// as progress: "import/path Func". They are what a profile of the program chooses.
+	sites []string
+}
+
+var all = []program{
+	{"channel", programsPkg, []string{"channel"}, []string{"main volley", "main partner"}},
+	{"mutex", programsPkg, []string{"mutex"}, []string{"main outside", "main inside"}},
+	{"json", programsPkg, []string{"json"}, []string{"main order", "main decode", "main encode"}},
+	{"allocation", programsPkg, []string{"allocation"}, []string{"main grow"}},
+	{"http2", module + "/examples/http2", []string{"-in-process"}, []string{
+		"main (*server).home", "crypto/tls (*Conn).Write", "crypto/tls (*Conn).Read", "net/http (*Transport).RoundTrip",
+	}},
+}
+
+const (
+	module      = "github.com/headway-lab/headway"
+	programsPkg = module + "/bench/overhead/programs"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "toolexec" { // the go command, building a subject
+		os.Exit(instrument.Main(os.Args[2:]))
+	}
+	var (
+		rounds = flag.Int("rounds", 15, "how often each program is run in each state")
+		each   = flag.Duration("each", 2*time.Second, "how long each run lasts")
+		only   = flag.String("programs", "", "comma-separated names of programs; all without")
+		seed   = flag.Uint64("seed", 1, "decides the order of the runs")
+		file   = flag.String("json", "", "write the report as JSON to this file")
+	)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	missed, err := measure(ctx, *rounds, *each, *only, *seed, *file)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "overhead:", err)
+		os.Exit(1)
+	}
+	if missed {
+		os.Exit(1)
+	}
+}
+
+func measure(ctx context.Context, rounds int, each time.Duration, only string, seed uint64, file string) (missed bool, err error) {
+	chosen, err := choose(only)
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "headway-overhead-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	var s subject = &profiled{dir: dir, programs: chosen}
+	started := time.Now()
+	fmt.Fprintln(os.Stderr, "building")
+	if err := s.build(ctx); err != nil {
+		return false, err
+	}
+	m, err := runAll(ctx, s, chosen, rounds, each, seed, os.Stderr)
+	if err != nil {
+		return false, err
+	}
+	missed = m.print(os.Stdout)
+	if file == "" {
+		return missed, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return missed, err
+	}
+	defer f.Close()
+	return missed, m.report(started, seed).JSON(f)
+}
+
+func choose(only string) ([]program, error) {
+	if only == "" {
+		return all, nil
+	}
+	var chosen []program
+	for name := range strings.SplitSeq(only, ",") {
+		found := false
+		for _, p := range all {
+			if p.name == name {
+				chosen, found = append(chosen, p), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no program %q", name)
+		}
+	}
+	return chosen, nil
+}
+
+// measurement holds operations a second, by program, state and round.
+type measurement struct {
+	programs []program
+	rounds   int
+	rate     map[string]map[state][]float64
+}
+
+func runAll(ctx context.Context, s subject, programs []program, rounds int, each time.Duration, seed uint64, log io.Writer) (*measurement, error) {
+	m := &measurement{programs, rounds, map[string]map[state][]float64{}}
+	for _, p := range programs {
+		m.rate[p.name] = map[state][]float64{}
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	for round := range rounds {
+		fmt.Fprintf(log, "round %d of %d\n", round+1, rounds)
+		for _, i := range r.Perm(len(programs)) {
+			p := programs[i]
+			for _, j := range r.Perm(len(states)) {
+				rate, err := s.run(ctx, p, states[j], each, round)
+				if err != nil {
+					return nil, fmt.Errorf("%s, %s: %w", p.name, states[j], err)
+				}
+				m.rate[p.name][states[j]] = append(m.rate[p.name][states[j]], rate)
+			}
+		}
+	}
+	return m, nil
+}
+
+// cost is how much longer an operation of a program takes in a state.
+func (m *measurement) cost(name string, s state) effect.Effect {
+	return effect.Paired(inverse(m.rate[name][stock]), inverse(m.rate[name][s]), confidence, 0)
+}
+
+// mean is the same over all programs: in each round, the geometric mean.
+func (m *measurement) mean(s state) effect.Effect {
+	one, ratio := make([]float64, m.rounds), make([]float64, m.rounds)
+	for round := range m.rounds {
+		sum := 0.0
+		for _, p := range m.programs {
+			sum += math.Log(m.rate[p.name][stock][round] / m.rate[p.name][s][round])
+		}
+		one[round], ratio[round] = 1, math.Exp(sum/float64(len(m.programs)))
+	}
+	return effect.Paired(one, ratio, confidence, 0)
+}
+
+func inverse(rates []float64) []float64 {
+	times := make([]float64, len(rates))
+	for i, r := range rates {
+		times[i] = 1 / r
+	}
+	return times
+}
+
+// verdict holds the interval against the goal.
+func verdict(e effect.Effect, goal float64) string {
+	switch {
+	case e.High <= goal:
+		return "met"
+	case e.Low > goal:
+		return "missed"
+	}
+	return "cannot tell"
+}
+
+// print writes the table and says whether a goal is missed for certain.
+func (m *measurement) print(w io.Writer) (missed bool) {
+	fmt.Fprintf(w, "How much longer an operation takes than in the ordinary build, %% [95 %% interval], n=%d rounds\n\n", m.rounds)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "program\toperations/s")
+	for _, s := range states[1:] {
+		fmt.Fprintf(t, "\t%s", s)
+	}
+	fmt.Fprintln(t)
+	row := func(name, rate string, of func(state) effect.Effect) {
+		fmt.Fprintf(t, "%s\t%s", name, rate)
+		for _, s := range states[1:] {
+			e := of(s)
+			if math.IsInf(e.High, 0) {
+				fmt.Fprintf(t, "\t%+.1f [too few rounds]", e.Percent)
+				continue
+			}
+			fmt.Fprintf(t, "\t%+.1f [%+.1f, %+.1f]", e.Percent, e.Low, e.High)
+		}
+		fmt.Fprintln(t)
+	}
+	for _, p := range m.programs {
+		row(p.name, fmt.Sprintf("%.4g", effect.Of(m.rate[p.name][stock], confidence, 0).Value), func(s state) effect.Effect { return m.cost(p.name, s) })
+	}
+	row("mean", "", m.mean)
+	fmt.Fprint(t, "goal for the mean\t")
+	for _, s := range states[1:] {
+		v := verdict(m.mean(s), goals[s])
+		missed = missed || v == "missed"
+		fmt.Fprintf(t, "\tat most %g: %s", goals[s], v)
+	}
+	fmt.Fprintln(t)
+	t.Flush()
+	return missed
+}
+
+// report is the measurement in the form of every other answer.
+func (m *measurement) report(started time.Time, seed uint64) *report.Report {
+	r := &report.Report{
+		Schema:      report.Schema,
+		Verb:        "overhead",
+		Question:    "How much longer does an operation take under Headway than in an ordinary build?",
+		Command:     append([]string{"overhead"}, os.Args[1:]...),
+		Started:     started,
+		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: seed},
+		Metrics:     []report.Metric{{Name: "time per operation", Unit: "us", Better: "lower"}},
+	}
+	const metric = "time per operation"
+	for _, p := range m.programs {
+		r.Groups = append(r.Groups, report.Group{Name: p.name})
+		for _, s := range states {
+			us := inverse(m.rate[p.name][s])
+			for i := range us {
+				us[i] *= 1e6
+			}
+			e := effect.Of(us, confidence, 0)
+			c := report.Case{
+				Name: string(s), Group: p.name, Baseline: s == stock,
+				Values: map[string]report.Value{metric: {Value: e.Value, Low: e.Low, High: e.High, N: e.N}},
+			}
+			if s != stock {
+				e := m.cost(p.name, s)
+				c.Effects = map[string]report.Effect{metric: {
+					Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Real: e.Low > 0 || e.High < 0,
+				}}
+			}
+			r.Cases = append(r.Cases, c)
+		}
+	}
+	return r
+}

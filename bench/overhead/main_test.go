@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// known is a subject whose costs are known: its runs last a minute each on a
+// machine that grows slower all the time.
+type known struct {
+	cost  map[state]float64
+	clock float64
+	fail  bool
+}
+
+func (k *known) build(context.Context) error { return nil }
+
+func (k *known) run(_ context.Context, _ program, s state, _ time.Duration, _ int) (float64, error) {
+	if k.fail && s == sampled {
+		return 0, errors.New("it was not sampled")
+	}
+	k.clock++
+	drift := 1 + k.clock/1e5
+	return 1000 / drift / (1 + k.cost[s]/100), nil
+}
+
+func TestKnownCosts(t *testing.T) {
+	k := &known{cost: map[state]float64{idle: 0.2, sampled: 5, experiments: 10}}
+	m, err := runAll(t.Context(), k, all, 15, time.Second, 1, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, want := range k.cost {
+		if e := m.mean(s); math.Abs(e.Percent-want) > 0.05 || e.Low > want || e.High < want || e.N != 15 {
+			t.Errorf("%s costs %+v, want %g", s, e, want)
+		}
+	}
+	var out bytes.Buffer
+	if !m.print(&out) {
+		t.Error("a missed goal is not reported")
+	}
+	for _, want := range []string{"at most 1: met", "at most 3: missed", "at most 12: met", "n=15 rounds"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	var json bytes.Buffer
+	if err := m.report(time.Now(), 1).JSON(&json); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailedRun(t *testing.T) {
+	_, err := runAll(t.Context(), &known{fail: true}, all[:1], 1, time.Second, 1, io.Discard)
+	if err == nil || err.Error() != "channel, sampled: it was not sampled" {
+		t.Error(err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	if got, err := choose("json,http2"); err != nil || len(got) != 2 {
+		t.Error(got, err)
+	}
+	if _, err := choose("cobol"); err == nil {
+		t.Error("an unknown program was accepted")
+	}
+}
