@@ -1,0 +1,72 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func rendered(t *testing.T, r *Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestPageStructure(t *testing.T) {
+	for name, r := range samples() {
+		s := rendered(t, r)
+		ids := map[string]bool{}
+		for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(s, -1) {
+			if ids[m[1]] {
+				t.Errorf("%s: id %s twice", name, m[1])
+			}
+			ids[m[1]] = true
+		}
+		for _, m := range regexp.MustCompile(` (?:href="#|for="|aria-labelledby=")([^"]*)"`).FindAllStringSubmatch(s, -1) {
+			if !ids[m[1]] {
+				t.Errorf("%s: no element %s", name, m[1])
+			}
+		}
+		if outside := regexp.MustCompile(`(?:src|href)="(?:https?:)?//|@import|url\(`).FindString(s); outside != "" {
+			t.Errorf("%s: the page asks for something outside: %s", name, outside)
+		}
+		if got := strings.Count(s, "<h1>"); got != 1 {
+			t.Errorf("%s: %d h1", name, got)
+		}
+		if r.Answer == "" || !strings.Contains(s, "<h1>"+strings.ReplaceAll(r.Answer, " %", "\u00a0%")) {
+			t.Errorf("%s: the first line is not the answer", name)
+		}
+		for _, w := range r.Warnings {
+			if !strings.Contains(s, "<li>"+w) {
+				t.Errorf("%s: warning is missing: %s", name, w)
+			}
+		}
+	}
+}
+
+func TestPageEscapes(t *testing.T) {
+	s := rendered(t, profile())
+	if strings.Contains(s, "<b>is not bold") || !strings.Contains(s, "&lt;b&gt;is not bold") {
+		t.Error("source text is markup")
+	}
+}
+
+// The leading site comes first, what would make it worse comes last, and nothing that is
+// not real carries the colour or the figure of a win.
+func TestPageOrder(t *testing.T) {
+	rows := profile().view().Rows
+	if rows[0].Name != "iss.(*Propagator[…]).Step" || rows[len(rows)-1].Tone != "harm" {
+		t.Errorf("first %s, last %s", rows[0].Name, rows[len(rows)-1].Name)
+	}
+	for _, r := range rows {
+		for _, c := range r.Cells {
+			if r.Verdict == noEffect && (c.Tone != "none" || c.Text != noEffect) {
+				t.Errorf("%s: %q in the tone %s", r.Name, c.Text, c.Tone)
+			}
+		}
+	}
+}
