@@ -1,16 +1,178 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
 )
 
-type coz struct{}
-
-func newCoz(ctx context.Context, module, dir string) (*coz, error) {
-	return nil, errors.New("not connected yet")
+// coz asks Coz, the causal profiler for C and C++, the same questions. It is preloaded
+// into the programs, which for this are linked by the C linker, carry debug information
+// that Coz can read (DWARF 4, not compressed), have the loop of every site on one line,
+// and count progress where Coz looks: the build tag coz does all that.
+type coz struct {
+	dir    string // where the built programs are
+	runFor time.Duration
+	bases  map[string][]experiment // without a speed-up, by cell
 }
 
+// cozLine is the line that sites_coz.go gives each site's loop.
+var cozLine = map[string]string{"main.siteA": "sites.go:100", "main.siteB": "sites.go:200"}
+
+func newCoz(ctx context.Context, module, dir string) (*coz, error) {
+	if _, err := exec.LookPath("coz"); err != nil {
+		return nil, errors.New("there is no coz command (Debian's coz-profiler)")
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "coz", "-ldflags", "-compressdwarf=false -linkmode=external",
+		"-o", filepath.Join(dir, "coz-programs"), "./bench/truth/programs")
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOEXPERIMENT=nodwarf5", "CGO_CFLAGS=-O2 -gdwarf-4")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the programs do not build for Coz: %w %s", err, oneLine(string(out)))
+	}
+	return &coz{dir: dir, runFor: 5 * time.Second, bases: map[string][]experiment{}}, nil
+}
+
+// predict gives Coz's answer for one speed-up, or why there is none.
 func (z *coz) predict(ctx context.Context, c Cell, iters float64, d int) (*Interval, string) {
-	return nil, "not connected yet"
+	if c.program.Cgo {
+		return nil, "not tried: the loop in C has several lines"
+	}
+	base, ok := z.bases[c.String()]
+	if !ok {
+		var err error
+		if base, err = z.profile(ctx, c, iters, 0); err != nil {
+			return nil, "failed: " + oneLine(err.Error())
+		}
+		z.bases[c.String()] = base
+	}
+	if len(base) == 0 {
+		return nil, "no experiment without a speed-up"
+	}
+	faster, err := z.profile(ctx, c, iters, d)
+	switch {
+	case err != nil:
+		return nil, "failed: " + oneLine(err.Error())
+	case len(faster) == 0:
+		return nil, "no experiment"
+	}
+	i, note := compare(base, faster, c.program.Latency)
+	return i, note
+}
+
+// profile runs the program under Coz with one line and one speed-up.
+func (z *coz) profile(ctx context.Context, c Cell, iters float64, d int) ([]experiment, error) {
+	ctx, cancel := context.WithTimeout(ctx, z.runFor+15*time.Second)
+	defer cancel()
+	out := filepath.Join(z.dir, "profile.coz")
+	os.Remove(out)
+	args := []string{"run", "--output", out, "--fixed-line", cozLine[c.site.Name], "--fixed-speedup", strconv.Itoa(d), "---",
+		filepath.Join(z.dir, "coz-programs")}
+	args = append(args, c.program.args(c.step, iters)...)
+	cmd := exec.CommandContext(ctx, "coz", append(args, "-run-for", z.runFor.String())...)
+	cmd.Env = c.program.env(os.Environ())
+	cmd.WaitDelay = time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	runErr := cmd.Run()
+	f, err := os.Open(out)
+	if err != nil {
+		if runErr == nil {
+			runErr = errors.New("Coz wrote no profile")
+		}
+		return nil, fmt.Errorf("%w %s", runErr, lastLine(said.String()))
+	}
+	defer f.Close()
+	return readProfile(f)
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// experiment is one of Coz's: its duration is already without the delays it inserted.
+type experiment struct {
+	seconds, speedup     float64
+	progress             float64
+	arrivals, difference float64 // of requests: how many began, how many were open
+}
+
+// readProfile reads profile.coz: tab-separated words, of which most say name=value.
+func readProfile(r io.Reader) ([]experiment, error) {
+	var all []experiment
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		fields := strings.Split(lines.Text(), "\t")
+		value := map[string]string{}
+		for _, f := range fields[1:] {
+			k, v, _ := strings.Cut(f, "=")
+			value[k] = v
+		}
+		number := func(k string) float64 {
+			x, _ := strconv.ParseFloat(value[k], 64)
+			return x
+		}
+		if fields[0] == "experiment" {
+			all = append(all, experiment{seconds: number("duration") / 1e9, speedup: number("speedup")})
+			continue
+		}
+		if len(all) == 0 {
+			continue
+		}
+		e := &all[len(all)-1]
+		switch fields[0] {
+		case "throughput-point", "progress-point":
+			e.progress += number("delta")
+		case "latency-point":
+			e.arrivals, e.difference = number("arrivals"), number("difference")
+		}
+	}
+	return all, lines.Err()
+}
+
+// compare turns two sets of experiments into an effect. Latency is the number of open
+// requests over the rate of arrivals, which is how Coz's own viewer sees it.
+func compare(base, faster []experiment, latency bool) (*Interval, string) {
+	logs := func(all []experiment) (logs []float64) {
+		for _, e := range all {
+			per := e.seconds / e.progress
+			if latency {
+				per = e.difference * e.seconds / e.arrivals
+			}
+			if per > 0 && !math.IsInf(per, 0) {
+				logs = append(logs, math.Log(per))
+			}
+		}
+		return logs
+	}
+	b, f := logs(base), logs(faster)
+	if len(b) < 2 || len(f) < 2 {
+		return nil, "too few experiments counted progress"
+	}
+	mb, vb := meanVar(b)
+	mf, vf := meanVar(f)
+	half := student95(min(len(b), len(f))-1) * math.Sqrt(vb/float64(len(b))+vf/float64(len(f)))
+	percent := func(x float64) float64 { return 100 * (math.Exp(x) - 1) }
+	return &Interval{percent(mf - mb), percent(mf - mb - half), percent(mf - mb + half), len(f)}, ""
+}
+
+func meanVar(x []float64) (mean, variance float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		variance += (v - mean) * (v - mean) / float64(len(x)-1)
+	}
+	return mean, variance
 }

@@ -83,17 +83,27 @@ func calibrate(ctx context.Context, dir string) (float64, error) {
 // speed-ups, in turn, Rounds times, and compares within each round.
 func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Duration, speedups []int) (map[int]Interval, error) {
 	logs := map[int][]float64{}
+	var last error
 	for round := range e.Rounds {
 		base, err := e.run(ctx, p, s, step, 0, round)
-		if err != nil {
-			return nil, err
-		}
 		for _, d := range speedups {
-			t, err := e.run(ctx, p, s, step, d, round)
+			var t float64
+			if err == nil {
+				t, err = e.run(ctx, p, s, step, d, round)
+			}
 			if err != nil {
-				return nil, err
+				last = err // a starved machine may fail a run; the rest of its round is lost
+				break
 			}
 			logs[d] = append(logs[d], math.Log(t/base))
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	for _, d := range speedups {
+		if len(logs[d]) < 2 {
+			return nil, last
 		}
 	}
 	effects := map[int]Interval{}

@@ -217,6 +217,7 @@ func now() int64 { return int64(time.Since(start)) }
 // the warm-up to the last one, so that no part of an operation counts.
 func Progress() {
 	n := ops.Add(1)
+	count(counters.progress)
 	if !measuring {
 		return
 	}
@@ -248,6 +249,24 @@ func quiet(stamps []int64) float64 {
 	return float64(times[len(times)/4]) / float64(slice)
 }
 
+// Begin and End mark a request for a profiler that needs to be told.
+func Begin() { count(counters.begin) }
+
+// End is the other end.
+func End() { count(counters.end) }
+
+// counters belong to another profiler that shares the process; nil without one.
+var counters struct{ progress, begin, end *uint64 }
+
+func count(c *uint64) {
+	if c != nil {
+		atomic.AddUint64(c, 1)
+	}
+}
+
+// exit ends the process. It is a variable for profilers that save at exit.
+var exit = os.Exit
+
 // Latency counts one request that took d.
 func Latency(d time.Duration) {
 	if measuring && now() >= warmUntil {
@@ -258,13 +277,13 @@ func Latency(d time.Duration) {
 
 func finish(c Config) {
 	if finished.Swap(true) || !c.Report {
-		os.Exit(0)
+		exit(0)
 	}
 	r := Report{Program: c.Program, Ops: ops.Load() - firstOp.Load(), Requests: requests.Load()}
 	r.Seconds = float64(lastAt.Load()-firstAt.Load()) / 1e9
 	if firstAt.Load() == 0 || r.Ops <= 0 || r.Seconds <= 0 {
 		fmt.Fprintln(os.Stderr, "programs: no progress was measured: -run-for is too short for this step")
-		os.Exit(1)
+		exit(1)
 	}
 	r.PerSecond = float64(r.Ops) / r.Seconds
 	r.NsPerOp = 1e9 / r.PerSecond
@@ -277,7 +296,7 @@ func finish(c Config) {
 	}
 	out, _ := json.Marshal(r)
 	fmt.Println(string(out))
-	os.Exit(0)
+	exit(0)
 }
 
 // SpinUntil waits for t to the microsecond: it sleeps while t is far and then watches

@@ -10,47 +10,6 @@ package main
 
 import "github.com/headway-lab/headway/bench/truth/harness"
 
-// siteA is the code that a profile makes virtually faster and an edit really shorter.
-// Every step of the loop needs the one before it, so that its speed does not hang on
-// how the linker aligned it.
-//
-//go:noinline
-func siteA(n int) uint64 {
-	x := uint64(n) | 1
-	for range n {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	return x
-}
-
-// siteB is the other code: the same work under another name.
-//
-//go:noinline
-func siteB(n int) uint64 {
-	x := uint64(n) | 3
-	for range n {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	return x
-}
-
-// other is work that is neither.
-//
-//go:noinline
-func other(n int) uint64 {
-	x := uint64(n) | 5
-	for range n {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	return x
-}
-
 // progress is called once for every operation done.
 //
 //go:noinline
@@ -59,14 +18,12 @@ func progress() { harness.Progress() }
 // requestBegin is called when a request arrives.
 //
 //go:noinline
-func requestBegin() { begun++ }
+func requestBegin() { harness.Begin() }
 
 // requestEnd is called when a request has been answered.
 //
 //go:noinline
-func requestEnd() { ended++ }
-
-var begun, ended uint64 // each written by one goroutine
+func requestEnd() { harness.End() }
 
 var programs = map[string]harness.Program{}
 

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headway-lab/headway/report"
+)
+
+func TestWrongArguments(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"-program (", "-program"},
+		{"-program nosuch", "no program matches"},
+		{"-program ticker -step 1ms", "no program matches"},
+		{"-step soon", "-step"},
+		{"-step -1ms", "-step"},
+		{"-speedups 0", "-speedups"},
+		{"-speedups 25,x", "-speedups"},
+		{"-speedups 101", "-speedups"},
+		{"-coz maybe", "-coz"},
+		{"-site C", "-site"},
+		{"-rounds 1", "-rounds"},
+		{"-duration 0s", "-duration"},
+		{"-edit-for -1s", "-edit-for"},
+		{"-nosuch", "nosuch"},
+		{"pipeline", "unexpected argument"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr, nil)
+			said := stderr.String()
+			if code != 2 || stdout.Len() > 0 {
+				t.Errorf("exit %d and %q on stdout, want 2 and nothing", code, stdout.String())
+			}
+			if !strings.HasPrefix(said, "truth: ") || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.says) {
+				t.Errorf("said %q, want one line about %s", said, c.says)
+			}
+		})
+	}
+}
+
+func TestCells(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), strings.Fields("-cells -program ^(seq-3-7|ticker)$ -speedups 50"), &stdout, &stderr, nil); code != 0 {
+		t.Fatalf("exit %d: %s", code, &stderr)
+	}
+	for _, want := range []string{"seq-3-7                    50µs  main.siteA   50%: -15.0", "50%: -35.0", "ticker                     10ms  main.siteA   50%: -50.0", "8 cells"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, &stdout)
+		}
+	}
+}
+
+func TestQuickYieldsToExplicitFlags(t *testing.T) {
+	o, err := parse(strings.Fields("-quick -step 10ms"), nil)
+	if err != nil || len(o.steps) != 1 || o.steps[0] != ms10 || len(o.speedups) != 1 || o.rounds != 3 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// fake predicts the closed form, shifted; or fails.
+type fake struct {
+	shift float64
+	err   error
+	after func()
+}
+
+func (f fake) Predict(ctx context.Context, j Job) (map[int]Interval, error) {
+	if f.after != nil {
+		defer f.after()
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	effects := map[int]Interval{}
+	for _, d := range j.Speedups {
+		x := j.Site.Closed(float64(d)) + f.shift
+		effects[d] = Interval{x, x - 1, x + 1, 6}
+	}
+	return effects, nil
+}
+
+// The driver with a predictor of known quality, and no real edits.
+func TestDriver(t *testing.T) {
+	args := func(file string) []string {
+		return append(strings.Fields("-program ^(seq-3-7|pingpong)$ -step 1ms -rounds 0 -coz off -json"), file)
+	}
+	for _, c := range []struct {
+		name     string
+		fake     fake
+		met      bool
+		mean     float64
+		coverage float64
+		says     string
+	}{
+		{"exact", fake{}, true, 0, 100, "goals met"},
+		{"half a point off", fake{shift: .5}, true, .5, 100, "goals met"},
+		{"two and a half off", fake{shift: -2.5}, false, 2.5, 0, "GOALS NOT MET"},
+		{"failing", fake{err: errors.New("no such\nluck")}, false, 0, 0, "prediction: no such luck"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "truth.json")
+			var stdout, stderr bytes.Buffer
+			if code := run(t.Context(), args(file), &stdout, &stderr, c.fake); code != 0 {
+				t.Fatalf("exit %d: %s", code, &stderr)
+			}
+			if !strings.Contains(stdout.String(), c.says) {
+				t.Errorf("no %q in\n%s", c.says, &stdout)
+			}
+			r := saved(t, file)
+			if s := r.Summary; len(r.Rows) != 12 || s.Met != c.met || math.Abs(s.MeanError-c.mean) > 1e-9 || s.Coverage != c.coverage {
+				t.Errorf("%d rows, %+v", len(r.Rows), s)
+			}
+		})
+	}
+}
+
+// An interrupted run prints and saves the cells that were done.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "truth.json")
+	var stdout, stderr bytes.Buffer
+	n := 0
+	f := fake{after: func() {
+		if n++; n == 2 {
+			cancel()
+		}
+	}}
+	code := run(ctx, strings.Fields("-program ^seq -step 1ms -rounds 0 -coz off -json "+file), &stdout, &stderr, f)
+	if code != 130 || !strings.Contains(stderr.String(), "interrupted") || !strings.Contains(stdout.String(), "predictions (") {
+		t.Errorf("exit %d\n%s\n%s", code, &stdout, &stderr)
+	}
+	if r := saved(t, file); len(r.Rows) == 0 || len(r.Rows) > 6 {
+		t.Errorf("%d rows saved", len(r.Rows))
+	}
+}
+
+func saved(t *testing.T, file string) Results {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Results
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestEffectsOfReport(t *testing.T) {
+	lower := report.Metric{Name: "main.progress", Unit: "ns/op", Better: "lower"}
+	higher := report.Metric{Name: "main.progress", Unit: "1/s", Better: "higher"}
+	latency := report.Metric{Name: "main.requestBegin..main.requestEnd latency", Unit: "ns", Better: "lower"}
+	cases := func(m report.Metric, percent, low, high float64) []report.Case {
+		return []report.Case{
+			{Group: "main.siteA", Baseline: true, Params: map[string]float64{"speedup": 0}},
+			{Group: "main.siteB", Params: map[string]float64{"speedup": 50}, Effects: map[string]report.Effect{m.Name: {Percent: 99}}},
+			{Group: "main.siteA", Params: map[string]float64{"speedup": 50}, Effects: map[string]report.Effect{m.Name: {Percent: percent, Low: low, High: high, N: 6}}},
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		r       report.Report
+		latency bool
+		want    Interval
+	}{
+		{"time per op", report.Report{Metrics: []report.Metric{lower}, Cases: cases(lower, -50, -60, -40)}, false, Interval{-50, -60, -40, 6}},
+		{"a rate", report.Report{Metrics: []report.Metric{higher}, Cases: cases(higher, 100, 25, 300)}, false, Interval{-50, -75, -20, 6}},
+		{"latency beside throughput", report.Report{Metrics: []report.Metric{higher, latency}, Cases: cases(latency, -61, -62, -60)}, true, Interval{-61, -62, -60, 6}},
+	} {
+		got, err := effectsOf(&c.r, "main.siteA", c.latency)
+		g := got[50]
+		off := math.Abs(g.Percent-c.want.Percent) + math.Abs(g.Low-c.want.Low) + math.Abs(g.High-c.want.High)
+		if err != nil || len(got) != 1 || off > 1e-9 || g.N != c.want.N {
+			t.Errorf("%s: %v, %v", c.name, got, err)
+		}
+	}
+	if _, err := effectsOf(&report.Report{Metrics: []report.Metric{lower}}, "main.siteA", false); err == nil {
+		t.Error("an empty report gave no error")
+	}
+}
+
+func TestInterval(t *testing.T) {
+	same := interval([]float64{math.Log(.5), math.Log(.5), math.Log(.5)})
+	if math.Abs(same.Percent+50) > 1e-9 || math.Abs(same.Low+50) > 1e-9 || same.N != 3 {
+		t.Errorf("%+v", same)
+	}
+	wide := interval([]float64{math.Log(.5), math.Log(.6)})
+	if !wide.contains(100*(math.Sqrt(.3)-1)) || wide.Low > -80 {
+		t.Errorf("%+v", wide)
+	}
+	for df, want := range map[int]float64{1: 12.706, 4: 2.776, 20: 2.086, 60: 2.000, 1000: 1.962} {
+		if got := student95(df); math.Abs(got-want) > .001 {
+			t.Errorf("student95(%d) = %.4f, want %.3f", df, got, want)
+		}
+	}
+}
+
+func TestCozProfile(t *testing.T) {
+	const profile = "startup\ttime=1\n" +
+		"experiment\tselected=sites.go:100\tspeedup=0.50\tduration=500000000\tselected-samples=90\n" +
+		"throughput-point\tname=progress\tdelta=1000\n" +
+		"latency-point\tname=request\tarrivals=100\tdepartures=99\tdifference=3\n" +
+		"experiment\tselected=sites.go:100\tspeedup=0.50\tduration=500000000\tselected-samples=90\n" +
+		"throughput-point\tname=progress\tdelta=1000\n" +
+		"runtime\ttime=2\n"
+	faster, err := readProfile(strings.NewReader(profile))
+	if err != nil || len(faster) != 2 || faster[0].progress != 1000 || faster[0].seconds != .5 || faster[0].difference != 3 {
+		t.Fatalf("%+v, %v", faster, err)
+	}
+	base, _ := readProfile(strings.NewReader(strings.ReplaceAll(profile, "delta=1000", "delta=500")))
+	if i, note := compare(base, faster, false); i == nil || math.Abs(i.Percent+50) > 1e-9 {
+		t.Errorf("%v %s", i, note)
+	}
+	if i, note := compare(base, nil, false); i != nil || note == "" {
+		t.Errorf("%v %q", i, note)
+	}
+}
