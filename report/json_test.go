@@ -66,6 +66,23 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// The example that the documentation gives is a report.
+func TestDocumentedExample(t *testing.T) {
+	doc, err := os.ReadFile("../docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(doc), "```json\n")
+	example, _, _ = strings.Cut(example, "```")
+	r, err := Parse(strings.NewReader(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := r.Cases[1].Effects["throughput"]; e.Percent != 30.9 || !e.Real || *e.Expected != 23.6 {
+		t.Errorf("got %+v", e)
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{``, "line 1: unexpected end of JSON input"},
