@@ -166,7 +166,7 @@ func (r *Report) measured() []pair {
 	if len(r.withEffects()) == 0 {
 		runs = r.runs()
 	}
-	add("Runs", runs+", seed "+fmt.Sprint(e.Seed))
+	add("Runs", runs)
 	machine := strings.TrimSpace(e.Go + " " + strings.Trim(e.OS+"/"+e.Arch, "/"))
 	switch {
 	case e.CPUs == 1:
@@ -178,6 +178,7 @@ func (r *Report) measured() []pair {
 	if !r.Started.IsZero() {
 		add("Started", r.Started.Format("2 January 2006, 15:04 MST"))
 	}
+	add("Seed", fmt.Sprint(e.Seed))
 	for _, name := range slices.Sorted(maps.Keys(e.More)) {
 		add(strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):], e.More[name])
 	}
@@ -392,13 +393,16 @@ func bars(m Metric, cases []Case, id, search func(int) string) barsView {
 	return v
 }
 
-// breakable lets a long name break where its parts end, and escapes it.
+// breakable lets a long name break where its parts end, but no number, and escapes it.
 func breakable(name string) template.HTML {
-	parts := strings.SplitAfter(name, ".")
-	for i, p := range parts {
-		parts[i] = template.HTMLEscapeString(p)
+	var b strings.Builder
+	for i, r := range name {
+		b.WriteString(template.HTMLEscapeString(string(r)))
+		if rest := name[i:]; (r == '.' || r == '/') && len(rest) > 1 && !strings.ContainsAny(rest[1:2], "0123456789 ") {
+			b.WriteString("<wbr>")
+		}
 	}
-	return template.HTML(strings.ReplaceAll(strings.Join(parts, "<wbr>"), "/", "/<wbr>"))
+	return template.HTML(b.String())
 }
 
 // unbroken keeps a figure and its per cent sign on one line.
