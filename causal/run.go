@@ -174,10 +174,12 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 	}
 	defer os.RemoveAll(dir)
 	r := &runner{o: &o, started: time.Now(), dir: dir, marks: newCarriers()}
+	defer func() {
+		if r.proc != nil {
+			r.proc.stop()
+		}
+	}()
 	err = r.profile(ctx)
-	if r.proc != nil {
-		r.proc.stop()
-	}
 	if r.pr == nil {
 		return nil, err
 	}
