@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,22 @@ type Editor struct {
 	RunFor time.Duration // of one run
 	Rounds int
 	Iters  float64 // loop iterations a microsecond, the same for every run
+	// Patience is how long the runs of one cell may be repeated because someone else
+	// used the processors meanwhile. After that disturbed runs count too.
+	Patience time.Duration
+}
+
+// disturbed is how many percent of the machine others may use during a run.
+const disturbed = 6.
+
+// runs is the runs of one cell.
+type runs struct {
+	Editor
+	p      Program
+	s      Site
+	step   time.Duration
+	until  time.Time // end of the patience
+	others []float64 // percent of the machine that others used, of each run that counts
 }
 
 // build compiles the programs that the cells need, once.
@@ -80,16 +97,18 @@ func calibrate(ctx context.Context, dir string) (float64, error) {
 }
 
 // Measure runs the program as it is and with the site shortened by each of the
-// speed-ups, in turn, Rounds times, and compares within each round.
-func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Duration, speedups []int) (map[int]Interval, error) {
+// speed-ups, in turn, Rounds times, and compares within each round. It also says how much
+// of the machine others used.
+func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Duration, speedups []int) (map[int]Interval, float64, error) {
+	r := &runs{Editor: e, p: p, s: s, step: step, until: time.Now().Add(e.Patience)}
 	logs := map[int][]float64{}
 	var last error
 	for round := range e.Rounds {
-		base, err := e.run(ctx, p, s, step, 0, round)
+		base, err := r.calm(ctx, 0, round)
 		for _, d := range speedups {
 			var t float64
 			if err == nil {
-				t, err = e.run(ctx, p, s, step, d, round)
+				t, err = r.calm(ctx, d, round)
 			}
 			if err != nil {
 				last = err // a starved machine may fail a run; the rest of its round is lost
@@ -98,23 +117,60 @@ func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Durati
 			logs[d] = append(logs[d], math.Log(t/base))
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, 0, ctx.Err()
 		}
 	}
 	for _, d := range speedups {
 		if len(logs[d]) < 2 {
-			return nil, last
+			return nil, 0, last
 		}
 	}
 	effects := map[int]Interval{}
 	for d, l := range logs {
 		effects[d] = interval(l)
 	}
-	return effects, nil
+	others := 0.
+	for _, o := range r.others {
+		others += o / float64(len(r.others))
+	}
+	return effects, others, nil
 }
 
-// run gives the time per operation, or the mean latency, of one run.
-func (e Editor) run(ctx context.Context, p Program, s Site, step time.Duration, edit, round int) (float64, error) {
+// calm gives the time per operation, or the mean latency, of a run that had the machine to
+// itself, or when patience is at an end the least disturbed of those it tried.
+func (r *runs) calm(ctx context.Context, edit, round int) (float64, error) {
+	best, least := 0., math.Inf(1)
+	for {
+		t, others, err := r.run(ctx, edit, round)
+		if err == nil && others < least {
+			best, least = t, others
+		}
+		if err == nil && others <= disturbed || !time.Now().Before(r.until) || ctx.Err() != nil {
+			if math.IsInf(least, 1) {
+				return 0, err
+			}
+			r.others = append(r.others, least)
+			return best, nil
+		}
+		r.waitForCalm(ctx)
+	}
+}
+
+// waitForCalm waits until nobody else uses the machine, or patience is at an end.
+func (r *runs) waitForCalm(ctx context.Context) {
+	const look = 200 * time.Millisecond
+	for ctx.Err() == nil && time.Now().Before(r.until) {
+		busy, began := busyTime(), time.Now()
+		time.Sleep(look)
+		if 100*float64(busyTime()-busy)/float64(time.Since(began))/float64(runtime.NumCPU()) <= disturbed {
+			return
+		}
+	}
+}
+
+// run is one run, disturbed or not.
+func (r *runs) run(ctx context.Context, edit, round int) (t, others float64, err error) {
+	e, p, s, step := r.Editor, r.p, r.s, r.step
 	ctx, cancel := context.WithTimeout(ctx, e.RunFor+20*time.Second)
 	defer cancel()
 	args := append(p.args(step, e.Iters), "-edit-"+s.Edit, strconv.Itoa(edit), "-seed", strconv.Itoa(round+1),
@@ -123,25 +179,47 @@ func (e Editor) run(ctx context.Context, p Program, s Site, step time.Duration, 
 	cmd.Env = p.env(os.Environ())
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	busy, began := busyTime(), time.Now()
 	out, err := cmd.Output()
+	busy, took := busyTime()-busy, time.Since(began)
 	if err != nil {
-		return 0, fmt.Errorf("%s with %s shortened by %d%%: %w %s", p.Name, s.Name, edit, err, bytes.TrimSpace(stderr.Bytes()))
+		return 0, 0, fmt.Errorf("%s with %s shortened by %d%%: %w %s", p.Name, s.Name, edit, err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	var r harness.Report
-	if err := json.Unmarshal(out, &r); err != nil {
-		return 0, fmt.Errorf("%s: %w", p.Name, err)
+	var rep harness.Report
+	if err := json.Unmarshal(out, &rep); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	t := r.QuietNsPerOp
+	own := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() + time.Duration(rep.ChildSeconds*1e9)
+	others = max(0, 100*float64(busy-own)/float64(took)/float64(runtime.NumCPU()))
+	t = rep.QuietNsPerOp
 	switch {
 	case p.Latency:
-		t = r.LatencyNs
+		t = rep.LatencyNs
 	case p.Mean:
-		t = r.NsPerOp
+		t = rep.NsPerOp
 	}
 	if t <= 0 {
-		return 0, fmt.Errorf("%s: nothing was measured", p.Name)
+		return 0, 0, fmt.Errorf("%s: nothing was measured", p.Name)
 	}
-	return t, nil
+	return t, others, nil
+}
+
+// busyTime is how long all processors together have been busy since the machine started:
+// user, nice, system, interrupts and what a host took, from the first line of /proc/stat,
+// in hundredths of a second. It is 0 where there is no such file.
+func busyTime() time.Duration {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	total := 0
+	for i, f := range strings.Fields(line) {
+		if n, err := strconv.Atoi(f); err == nil && i != 4 && i != 5 && i <= 8 { // 4 is idle, 5 waiting for disks
+			total += n
+		}
+	}
+	return time.Duration(total) * 10 * time.Millisecond
 }
 
 // interval is the mean of the logarithms of ratios with its 95% t-interval, as percent.

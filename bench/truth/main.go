@@ -50,14 +50,11 @@ func (p Program) args(step time.Duration, iters float64) []string {
 // env sets the number of processors from outside, so that no program has to.
 func (p Program) env(env []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "GOMAXPROCS=") })
-	return append(env, fmt.Sprintf("GOMAXPROCS=%d", max(p.Procs, 1)+b2i(p.Procs == 0)))
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
+	procs := p.Procs
+	if procs == 0 {
+		procs = 2
 	}
-	return 0
+	return append(env, fmt.Sprintf("GOMAXPROCS=%d", procs))
 }
 
 // Cell is one program at one step with one site.
@@ -77,6 +74,7 @@ type options struct {
 	duration time.Duration
 	editFor  time.Duration
 	rounds   int
+	patience time.Duration
 	predict  bool
 	coz      string
 	jsonFile string
@@ -96,6 +94,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.DurationVar(&o.duration, "duration", 20*time.Second, "of one profile")
 	fs.DurationVar(&o.editFor, "edit-for", 1500*time.Millisecond, "of one run of a real edit")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
+	fs.DurationVar(&o.patience, "patience", 20*time.Second, "how long a cell's real edits may be repeated while others use the machine")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
 	fs.StringVar(&o.jsonFile, "json", "", "write the results here, after every cell")
@@ -159,6 +158,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-duration %v must be positive", o.duration)
 	case o.editFor <= 0:
 		return o, fmt.Errorf("-edit-for %v must be positive", o.editFor)
+	case o.patience < 0:
+		return o, fmt.Errorf("-patience %v must not be negative", o.patience)
 	case o.rounds < 0 || o.rounds == 1:
 		return o, fmt.Errorf("-rounds %d: 0, or at least 2 for an interval", o.rounds)
 	}
@@ -257,7 +258,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	}
 
 	results := Results{Schema: 1, Started: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU(), ItersPerUs: iters}
-	editor := Editor{Dir: dir, RunFor: o.editFor, Rounds: o.rounds, Iters: iters}
+	editor := Editor{Dir: dir, RunFor: o.editFor, Rounds: o.rounds, Iters: iters, Patience: o.patience}
 	header(stdout, results)
 	for _, c := range cells {
 		rows, err := measure(ctx, c, o, editor, predictor, cozzer, cozNote)
@@ -303,12 +304,12 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		}
 	}
 	if o.rounds > 0 {
-		effects, err := e.Measure(ctx, c.program, c.site, c.step, o.speedups)
+		effects, others, err := e.Measure(ctx, c.program, c.site, c.step, o.speedups)
 		if err != nil {
 			note("real edit", err)
 		}
 		for i := range rows {
-			rows[i].Edit = get(effects, rows[i].Speedup)
+			rows[i].Edit, rows[i].Others = get(effects, rows[i].Speedup), others
 		}
 	}
 	if p != nil && ctx.Err() == nil {

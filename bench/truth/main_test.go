@@ -29,6 +29,7 @@ func TestWrongArguments(t *testing.T) {
 		{"-rounds 1", "-rounds"},
 		{"-duration 0s", "-duration"},
 		{"-edit-for -1s", "-edit-for"},
+		{"-patience -1s", "-patience"},
 		{"-nosuch", "nosuch"},
 		{"pipeline", "unexpected argument"},
 	} {

@@ -38,6 +38,7 @@ type Row struct {
 	Coz       *Interval `json:"coz,omitempty"`
 	CozNote   string    `json:"coz_note,omitempty"` // why there is no Coz
 	Load      float64   `json:"load"`               // of the machine when the cell began
+	Others    float64   `json:"others"`             // percent of the machine that others used during the real edits
 	Notes     []string  `json:"notes,omitempty"`
 }
 
@@ -75,7 +76,7 @@ type Summary struct {
 	WorstError  float64 `json:"worst_error"` // in points, with its sign
 	Worst       string  `json:"worst,omitempty"`
 	Coverage    float64 `json:"coverage"`     // percent
-	EditAgainst float64 `json:"edit_against"` // mean absolute difference of real edits and closed forms where both should agree
+	EditAgainst float64 `json:"edit_against"` // mean absolute difference of real edits and closed forms where both should agree and nobody disturbed
 	Edits       int     `json:"edits"`        // how many those are
 	CozRows     int     `json:"coz_rows"`
 	CozError    float64 `json:"coz_mean_error"`
@@ -97,7 +98,7 @@ func (r *Results) summarize() {
 				covered++
 			}
 		}
-		if row.Edit != nil && row.Ideal {
+		if row.Edit != nil && row.Ideal && row.Others <= disturbed {
 			s.Edits++
 			s.EditAgainst += math.Abs(row.Edit.Percent - row.Closed)
 		}
@@ -172,7 +173,8 @@ const line = "%-26s %-5s %-11s %4s  %8s  %-23s %-23s %7s  %-7s  %s\n"
 
 func header(w io.Writer, r Results) {
 	fmt.Fprintf(w, "%s, %d CPUs, %.0f loop iterations a microsecond. All effects in percent of the time per op (or mean latency).\n"+
-		"The truth is the real edit where there is one. A closed form in (brackets) does not know this step's wake-ups and timers.\n\n", r.Go, r.CPUs, r.ItersPerUs)
+		"The truth is the real edit where there is one; ~ marks those that others' use of the machine disturbed.\n"+
+		"A closed form in (brackets) does not know this step's wake-ups and timers.\n\n", r.Go, r.CPUs, r.ItersPerUs)
 	fmt.Fprintf(w, line, "program", "step", "site", "d%", "closed", "real edit", "predicted", "error", "covered", "Coz")
 }
 
@@ -183,7 +185,9 @@ func printRows(w io.Writer, rows []Row) {
 			closed = "(" + closed + ")"
 		}
 		if r.Edit != nil {
-			edit = r.Edit.String()
+			if edit = r.Edit.String(); r.Others > disturbed {
+				edit += " ~"
+			}
 		}
 		if r.Predicted != nil {
 			predicted, e, covered = r.Predicted.String(), fmt.Sprintf("%+.1f", *r.Error), map[bool]string{true: "yes", false: "NO"}[*r.Covered]

@@ -51,6 +51,8 @@ type Report struct {
 	QuietNsPerOp float64 `json:"quiet_ns_per_op"`
 	Requests     int64   `json:"requests,omitempty"`
 	LatencyNs    float64 `json:"latency_ns,omitempty"`
+	// ChildSeconds is the processor time of the program's child process.
+	ChildSeconds float64 `json:"child_seconds,omitempty"`
 }
 
 // Program is a truth program: Run loops for ever.
@@ -264,6 +266,12 @@ func count(c *uint64) {
 	}
 }
 
+// Finishing says whether the run is over and only its report is missing.
+func Finishing() bool { return finished.Load() }
+
+// AtEnd ends a program's child process and says what processor time it used; nil without one.
+var AtEnd func() time.Duration
+
 // exit ends the process. It is a variable for profilers that save at exit.
 var exit = os.Exit
 
@@ -293,6 +301,9 @@ func finish(c Config) {
 	}
 	if r.Requests > 0 {
 		r.LatencyNs = float64(latency.Load()) / float64(r.Requests)
+	}
+	if AtEnd != nil {
+		r.ChildSeconds = AtEnd().Seconds()
 	}
 	out, _ := json.Marshal(r)
 	fmt.Println(string(out))

@@ -150,6 +150,11 @@ func startChild(c harness.Config, program string, wait time.Duration) net.Conn {
 	if err := cmd.Start(); err != nil {
 		fatal(err)
 	}
+	harness.AtEnd = func() time.Duration {
+		cmd.Process.Kill()
+		cmd.Wait()
+		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	return must(l.Accept())
 }
 
@@ -176,6 +181,9 @@ func must[T any](v T, err error) T {
 
 // fatal ends a child in silence, for its parent has gone, and anything else with a reason.
 func fatal(err error) {
+	if harness.Finishing() {
+		select {} // the child has just been ended
+	}
 	for _, arg := range os.Args {
 		if arg == "-dial" {
 			os.Exit(0)
