@@ -67,7 +67,7 @@ type trial struct {
 }
 
 const (
-	screening = 3   // pairs a site gets before the leaders are chosen
+	screening = 4   // pairs a site gets before the leaders are chosen
 	leaders   = 4   // sites that share most of the time
 	narrow    = 2.0 // points: half-interval at which a leader is done
 	enough    = 8   // pairs before an interval counts as narrow

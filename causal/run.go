@@ -331,9 +331,13 @@ func (r *runner) launch(ctx context.Context, k *marks, first bool) error {
 	} else {
 		r.event("build", fmt.Sprintf("building again with %d marks", len(r.marks.list)))
 	}
+	begin := time.Now()
 	bin, err := r.build.build(ctx, &k.conf)
 	if err != nil {
 		return err
+	}
+	if !r.deadline.IsZero() {
+		r.deadline = r.deadline.Add(time.Since(begin)) // builds are not the program's time
 	}
 	r.symbols = &symbolizer{bin: bin, dir: r.dir}
 	if r.proc, err = start(r.o, r.dir, bin); err != nil {
