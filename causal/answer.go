@@ -79,6 +79,9 @@ func (r *runner) report() *report.Report {
 			d := 196 * math.Sqrt(p*(1-p)/float64(len(r.stacks)))
 			g.Values["share"] = report.Value{Value: 100 * p, Low: max(0, 100*p-d), High: min(100, 100*p+d), N: len(r.stacks)}
 		}
+		if s.whole {
+			g.Notes = append(g.Notes, "counted with what it calls: its own code takes next to no time")
+		}
 		if s.carried < 0.9 {
 			g.Notes = append(g.Notes, fmt.Sprintf("%.0f%% of this site's samples could be sped up; the rest lies in the scheduler, the collector or functions too short to time", 100*s.carried))
 		}

@@ -127,6 +127,9 @@ func (r *runner) experiments(ctx context.Context) error {
 		}
 	}
 	r.event("done", fmt.Sprintf("%d experiments", t.windows))
+	if !t.any() {
+		return fmt.Errorf("%d experiments in the time given are too few for an answer: give a longer --duration, or fewer sites (--top, --site) or --speedups", t.windows)
+	}
 	return nil
 }
 
@@ -310,6 +313,16 @@ func (t *trial) done(o *Options) bool {
 		}
 	}
 	return true
+}
+
+// any reports whether some cell has an answer, if only that there is none.
+func (t *trial) any() bool {
+	for _, c := range t.cells {
+		if c.dead() || !math.IsInf(c.half(), 1) {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *trial) status() string {

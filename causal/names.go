@@ -248,7 +248,7 @@ func suggest(name string, all []string) string {
 		if strings.Contains(strings.ToLower(s), strings.ToLower(tail(name))) {
 			d = min(d, 1)
 		}
-		if d <= max(2, len(tail(name))/3) {
+		if d <= max(1, len(tail(name))/3) {
 			best = append(best, scored{s, d*1000 + distance(name, s)})
 		}
 	}

@@ -538,16 +538,25 @@ func (r *runner) shares() {
 		total += float64(r.stacks[i].weight)
 	}
 	for _, s := range r.sites {
-		r.marks.weigh(r.o, s, r.stacks)
-		var in float64
+		var in, under float64
 		for i := range r.stacks {
-			if s.key.has(r.o, &r.stacks[i]) {
-				in += float64(r.stacks[i].weight)
+			st := &r.stacks[i]
+			if s.key.has(r.o, st) {
+				in += float64(st.weight)
+			}
+			if k := r.marks.funcs[s.key.fn]; k != nil && r.marks.contains(k, st) {
+				under += float64(st.weight)
 			}
 		}
 		if total > 0 {
 			s.share = in / total
+			if len(r.o.Sites) > 0 && r.o.By == ByFunc && in < 0.05*under {
+				// It was asked for by name and only calls others.
+				s.whole = true
+				s.share = under / total
+			}
 		}
+		r.marks.weigh(r.o, s, r.stacks)
 		if len(s.weights) == 0 {
 			if k := r.marks.funcs[s.key.fn]; k != nil {
 				s.weights[k.id] = 1

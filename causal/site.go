@@ -18,6 +18,7 @@ type site struct {
 	file  string
 	line  int
 
+	whole   bool            // counts with what it calls, whatever --cum says
 	weights map[int]float64 // by mark: the site's part of the time in it
 	inherit bool            // marks not in weights leave the site as it is
 	carried float64         // part of the site's samples that some mark carries
@@ -363,7 +364,7 @@ func (c *carriers) choose(pr *program, o *Options, sites []*site, stacks []stack
 			return names[i] < names[j]
 		})
 		for i, n := range names {
-			if i >= 16 || float64(need[n]) < 0.01*float64(total) {
+			if i >= 12 || float64(need[n]) < 0.02*float64(total) {
 				break
 			}
 			c.addFunc(pr, frames[n])
@@ -388,7 +389,7 @@ func (c *carriers) weigh(o *Options, s *site, stacks []stackOf) {
 		}
 		s.inherit = true
 		s.weights[k.id] = 1
-		if all > 0 && !(o.Cumulative) {
+		if all > 0 && !o.Cumulative && !s.whole {
 			s.weights[k.id] = in / all
 		}
 		s.carried = 1
@@ -425,7 +426,7 @@ func (c *carriers) own(o *Options, s *site) *carrier {
 	if s.key.file != "" && (o.Cumulative || o.By == ByCallSite) {
 		return c.lines[siteKey{file: s.key.file, line: s.key.line}]
 	}
-	if s.key.file == "" && o.Cumulative {
+	if s.key.file == "" && (o.Cumulative || s.whole) {
 		return c.funcs[s.key.fn]
 	}
 	return nil

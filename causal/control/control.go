@@ -131,7 +131,15 @@ func Now() int64 {
 
 // Debt is the global debt in ns at time now.
 func (b *Block) Debt(now int64) int64 {
-	debt := b.signed(offExt).Load()
+	debt := b.signed(offExt).Load() + b.signed(offAway).Load()
+	if b.word(offAways).Load() != 0 {
+		for i := 0; i < maxAway; i++ {
+			at := offAwayAt + i*24
+			if since, w := b.signed(at+8).Load(), b.signed(at+16).Load(); since != 0 && now > since {
+				debt += (now - since) * w >> 16
+			}
+		}
+	}
 	for p := 0; p < b.Procs(); p++ {
 		at := offP + p*256
 		seq := (*atomic.Uint32)(unsafe.Pointer(&b.mem[at]))

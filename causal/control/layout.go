@@ -31,6 +31,10 @@ const (
 	offExt     = 80
 	offForgive = 88
 	offErr     = 96
+	offAway    = 104
+	offAways   = 112
+	offAwayAt  = 1024
+	maxAway    = 32
 
 	offW     = 4096
 	offName  = offW + 4*MaxID

@@ -23,7 +23,7 @@ func headwayPay()
 var edits = map[string][]edit{
 	"runtime": {
 		// The goroutine's own clock and site.
-		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwaySite uint32\n\n\t// valgrindStackID"},
+		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwaySite uint32\n\theadwayGone uint32\n\n\t// valgrindStackID"},
 
 		// Goroutines start, stop, become ready.
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif headwayBase != 0 {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
@@ -35,9 +35,9 @@ var edits = map[string][]edit{
 
 		// System calls.
 		{"proc.go", "\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n", "\tif headwayOn != 0 {\n\t\theadwaySyscall()\n\t}\n\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n"},
-		{"proc.go", "func (s syscallingThread) releaseP(state uint32) {\n", "func (s syscallingThread) releaseP(state uint32) {\n\tif headwayOn != 0 {\n\t\theadwayRelease(s.pp)\n\t}\n"},
-		{"proc.go", "\t\tpp := gp.m.p.ptr()\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n", "\t\tpp := gp.m.p.ptr()\n\t\tif headwayOn != 0 {\n\t\t\theadwayRelease(pp)\n\t\t}\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n"},
-		{"proc.go", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\thandoffp(releasep())\n", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\tif headwayOn != 0 {\n\t\t\theadwaySyscallPay()\n\t\t\theadwayRelease(getg().m.p.ptr())\n\t\t}\n\t\thandoffp(releasep())\n"},
+		{"proc.go", "func (s syscallingThread) releaseP(state uint32) {\n", "func (s syscallingThread) releaseP(state uint32) {\n\tif headwayOn != 0 {\n\t\theadwayRelease(s.pp, s.mp)\n\t}\n"},
+		{"proc.go", "\t\tpp := gp.m.p.ptr()\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n", "\t\tpp := gp.m.p.ptr()\n\t\tif headwayOn != 0 {\n\t\t\theadwayRelease(pp, gp.m)\n\t\t}\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n"},
+		{"proc.go", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\thandoffp(releasep())\n", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\tif headwayOn != 0 {\n\t\t\theadwaySyscallPay()\n\t\t\theadwayRelease(getg().m.p.ptr(), getg().m)\n\t\t}\n\t\thandoffp(releasep())\n"},
 		{"proc.go", "\t\t\t\tacquirepNoTrace(pp)\n\n", "\t\t\t\tacquirepNoTrace(pp)\n\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\theadwaySyscallBack()\n\t\t\t\t}\n\n"},
 
 		// Start-up.
