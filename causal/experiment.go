@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sort"
 	"time"
 
 	"github.com/headway-lab/headway/effect"
@@ -101,6 +102,7 @@ func (r *runner) experiments(ctx context.Context) error {
 		return err
 	}
 	t.baseline(before)
+	t.limit(r)
 	for time.Now().Add(2 * (r.window + r.gap)).Before(r.deadline) {
 		c := t.next(r.o)
 		if c == nil {
@@ -131,6 +133,32 @@ func (r *runner) experiments(ctx context.Context) error {
 		return fmt.Errorf("%d experiments in the time given are too few for an answer: give a longer --duration, or fewer sites (--top, --site) or --speedups", t.windows)
 	}
 	return nil
+}
+
+// limit drops the last candidates if the time is too short to try them all properly.
+func (t *trial) limit(r *runner) {
+	if len(r.o.Sites) > 0 {
+		return
+	}
+	pairs := int(time.Until(r.deadline) / (2 * (r.window + r.gap)))
+	most := max(1, pairs/(2*screening))
+	if len(r.sites) <= most {
+		return
+	}
+	r.warn("there is time to try %d of the %d candidates; a longer --duration tries more", most, len(r.sites))
+	sort.SliceStable(r.sites, func(i, j int) bool { return r.sites[i].share > r.sites[j].share })
+	keep := map[*site]bool{}
+	for _, s := range r.sites[:most] {
+		keep[s] = true
+	}
+	r.sites = r.sites[:most]
+	cells := t.cells[:0]
+	for _, c := range t.cells {
+		if keep[c.site] {
+			cells = append(cells, c)
+		}
+	}
+	t.cells = cells
 }
 
 func (t *trial) baseline(w window) {
@@ -276,9 +304,13 @@ func (t *trial) leading(o *Options) map[*site]bool {
 			order = append(order, c.site)
 			strength[c.site] = 0
 		}
+		// What is sure of the effect, and a little for what a classic profile expects:
+		// a wide interval alone makes no leader.
+		sure := 0.0
 		if c.pairs() >= screening {
-			strength[c.site] = max(strength[c.site], math.Abs(c.best())*50/float64(c.speedup))
+			sure = max(0, math.Abs(c.best())-c.half()) * 50 / float64(c.speedup)
 		}
+		strength[c.site] = max(strength[c.site], sure+10*c.site.share)
 	}
 	if len(o.Sites) > 0 || len(order) <= leaders {
 		for _, s := range order {
@@ -328,7 +360,7 @@ func (t *trial) any() bool {
 func (t *trial) status() string {
 	var top *cell
 	for _, c := range t.cells {
-		if c.pairs() >= screening && (top == nil || math.Abs(c.best()) > math.Abs(top.best())) {
+		if c.pairs() >= screening && c.half() < math.Abs(c.best()) && (top == nil || math.Abs(c.best()) > math.Abs(top.best())) {
 			top = c
 		}
 	}

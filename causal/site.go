@@ -153,6 +153,9 @@ func candidates(o *Options, stacks []stackOf) []*site {
 		if total > 0 {
 			s.share /= float64(total)
 		}
+		if machinery(k) {
+			continue
+		}
 		if o.Include != nil && !o.Include.MatchString(s.name) || o.Exclude != nil && o.Exclude.MatchString(s.name) {
 			continue
 		}
@@ -165,6 +168,16 @@ func candidates(o *Options, stacks []stackOf) []*site {
 		return out[i].name < out[j].name
 	})
 	return out
+}
+
+// machinery reports whether a site is the root of every goroutine, or headway's own.
+func machinery(k siteKey) bool {
+	if k.fn == "runtime.goexit" || k.fn == "runtime.main" || strings.HasPrefix(k.fn, "runtime.headway") {
+		return true
+	}
+	base := path.Base(k.file)
+	return strings.HasPrefix(base, "headway") && strings.HasSuffix(path.Dir(k.file), "/runtime") ||
+		k.fn == "" && strings.HasSuffix(path.Dir(k.file), "/src/runtime") && (strings.HasPrefix(base, "asm_") || base == "proc.go")
 }
 
 // carrier is a mark in the build: a function's body, or a statement.
