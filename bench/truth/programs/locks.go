@@ -86,12 +86,14 @@ func cond(c harness.Config) {
 }
 
 // trylock gets slower when A gets faster. Each step, a holder takes the lock and keeps
-// it for B (.62). At the same time A (.7) runs, then the lock is tried: it is free
+// it for B (.68). At the same time A (.7) runs, then the lock is tried: it is free
 // again. A faster A finds it taken and backs off, which costs .7 of other work.
 func trylock(c harness.Config) {
-	na, nb, penalty := c.A(.7), c.B(.62), c.Other(.7)
+	na, nb, penalty := c.A(.7), c.B(.68), c.Other(.7)
 	var mu sync.Mutex
-	begin, held, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	// held has room, so that the holder goes on at once and it is A that a slow wake-up
+	// delays: later still than the end of B.
+	begin, held, done := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		for range begin {
 			mu.Lock()
