@@ -79,12 +79,15 @@ func (pr *program) functions(p *pkg) map[string]place {
 		return m
 	}
 	m := map[string]place{}
+	names := new(instrument.Namer)
+	seen := map[string]bool{}
 	for _, path := range p.sources() {
 		f := pr.parse(path)
-		if f == nil {
+		if f == nil || seen[path] {
 			continue
 		}
-		for _, fn := range instrument.Functions(pr.fset, f) {
+		seen[path] = true
+		for _, fn := range names.Functions(pr.fset, f) {
 			m[fn.Name] = place{p, path, fn}
 		}
 	}

@@ -147,7 +147,7 @@ func version(tool string, args []string, conf *Config) (int, error) {
 // Identity changes whenever what we add to the standard library changes.
 func Identity() string {
 	h := sha256.New()
-	fmt.Fprintln(h, "rewriter 1")
+	fmt.Fprint(h, "rewriter 2", markDecls, progressDecls)
 	entries, _ := hooks.ReadDir("hooks")
 	for _, e := range entries {
 		b, _ := hooks.ReadFile("hooks/" + e.Name())

@@ -19,14 +19,15 @@ type insertion struct {
 
 // insertMarks adds the marks that belong into this file, and returns how many
 // did. It changes no line: everything goes beside what is there.
-func insertMarks(path, text string, marks []Mark) (string, int, error) {
+// The namer has seen the package's files before this one.
+func insertMarks(path, text string, marks []Mark, n *Namer) (string, int, error) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		// The compiler will say it better.
 		return text, 0, nil
 	}
-	funcs := Functions(fset, f)
+	funcs := n.Functions(fset, f)
 	var ins []insertion
 	used := 0
 	offset := func(p token.Pos) int { return fset.PositionFor(p, false).Offset }
@@ -108,9 +109,19 @@ func (fn *Function) matches(m Mark) bool {
 	return fn.Name == m.Func
 }
 
-// Functions lists the functions of a file under the names that the compiler
-// gives them (closures are numbered in source order).
+// Functions lists the functions of a package's only file; see Namer.
 func Functions(fset *token.FileSet, f *ast.File) []*Function {
+	return new(Namer).Functions(fset, f)
+}
+
+// A Namer names functions as the compiler does, which numbers the init
+// functions and the closures of variables through all files of a package.
+type Namer struct{ inits, closures int }
+
+// Functions lists the functions of the package's next file. Closures are
+// numbered in source order; a closure that is inlined into another function is
+// one more to the compiler, under another name.
+func (n *Namer) Functions(fset *token.FileSet, f *ast.File) []*Function {
 	var out []*Function
 	add := func(name string, pos token.Pos, body *ast.BlockStmt, doc *ast.CommentGroup) {
 		p := fset.Position(pos)
@@ -131,19 +142,23 @@ func Functions(fset *token.FileSet, f *ast.File) []*Function {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			name := declName(d)
+			if name == "init" {
+				name += "." + strconv.Itoa(n.inits)
+				n.inits++
+			}
 			add(name, d.Pos(), d.Body, d.Doc)
 			if d.Body != nil {
-				closures(d.Body, name, false, add)
+				closures(d.Body, name, 0, false, add)
 			}
 		case *ast.GenDecl:
-			closures(d, "glob.", false, add)
+			n.closures = closures(d, "init", n.closures, false, add)
 		}
 	}
 	return out
 }
 
-func closures(root ast.Node, outer string, nested bool, add func(string, token.Pos, *ast.BlockStmt, *ast.CommentGroup)) {
-	n := 0
+// closures adds the closures below root, numbered from n+1 on, and returns the last number.
+func closures(root ast.Node, outer string, n int, nested bool, add func(string, token.Pos, *ast.BlockStmt, *ast.CommentGroup)) int {
 	ast.Inspect(root, func(node ast.Node) bool {
 		lit, ok := node.(*ast.FuncLit)
 		if !ok {
@@ -155,9 +170,10 @@ func closures(root ast.Node, outer string, nested bool, add func(string, token.P
 			name = outer + "." + strconv.Itoa(n)
 		}
 		add(name, lit.Pos(), lit.Body, nil)
-		closures(lit.Body, name, true, add)
+		closures(lit.Body, name, 0, true, add)
 		return false
 	})
+	return n
 }
 
 func declName(d *ast.FuncDecl) string {
@@ -208,6 +224,12 @@ func eachList(f *ast.File, do func([]ast.Stmt)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BlockStmt:
+			if len(n.List) > 0 {
+				switch n.List[0].(type) {
+				case *ast.CaseClause, *ast.CommClause:
+					return true // a switch holds no statements, its cases do
+				}
+			}
 			do(n.List)
 		case *ast.CaseClause:
 			do(n.Body)
@@ -241,18 +263,25 @@ func lineMark(fset *token.FileSet, f *ast.File, m Mark, offset func(token.Pos) i
 		return []insertion{{at, fmt.Sprintf("headwayPoint(%d); ", m.ID), 0}}
 	}
 	enter := fmt.Sprintf("headwayT%d := headwayEnter(%d); ", m.ID, m.ID)
+	jumps := hasGoto(f, found) // which must not jump over the variable
 	switch sitKind(found) {
 	case plain:
+		if jumps {
+			return nil
+		}
 		return []insertion{{at, enter, 2}, {end, fmt.Sprintf("; headwayExit(headwayT%d)", m.ID), 0}}
 	case returning:
 		// The mark on the function's body puts the site back.
 		return []insertion{{at, fmt.Sprintf("headwayEnter(%d); ", m.ID), 2}}
 	case ifInit:
 		s := found.(*ast.IfStmt)
-		return []insertion{{at, enter, 2}, {offset(s.Cond.Pos()), fmt.Sprintf("headwayDone(headwayT%d) && (", m.ID), 0}, {offset(s.Cond.End()), ")", 0}}
+		if jumps {
+			return nil
+		}
+		return []insertion{{at, enter, 2}, {offset(s.Cond.Pos()), fmt.Sprintf("headwayDone(headwayT%d) && headwayBool(", m.ID), 0}, {offset(s.Cond.End()), ")", 0}}
 	case ifCond:
 		s := found.(*ast.IfStmt)
-		return []insertion{{offset(s.Cond.Pos()), fmt.Sprintf("headwayCond(headwayEnter(%d), bool(", m.ID), 0}, {offset(s.Cond.End()), "))", 0}}
+		return []insertion{{offset(s.Cond.Pos()), fmt.Sprintf("headwayCond(headwayEnter(%d), headwayBool(", m.ID), 0}, {offset(s.Cond.End()), "))", 0}}
 	}
 	return nil
 }
@@ -267,7 +296,14 @@ const (
 // sitKind says how a statement can be bracketed, 0 if it cannot.
 func sitKind(s ast.Stmt) int {
 	switch s := s.(type) {
-	case *ast.ExprStmt, *ast.AssignStmt, *ast.IncDecStmt, *ast.SendStmt:
+	case *ast.ExprStmt:
+		if call, ok := s.X.(*ast.CallExpr); ok {
+			if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" {
+				return returning // nothing may follow the end of a function that has results
+			}
+		}
+		return plain
+	case *ast.AssignStmt, *ast.IncDecStmt, *ast.SendStmt:
 		return plain
 	case *ast.ReturnStmt:
 		if len(s.Results) > 0 {
@@ -280,6 +316,35 @@ func sitKind(s ast.Stmt) int {
 		return ifCond
 	}
 	return 0
+}
+
+// hasGoto reports whether the function around a statement holds a goto.
+func hasGoto(f *ast.File, s ast.Stmt) bool {
+	found := false
+	var walk func(body ast.Node)
+	walk = func(body ast.Node) {
+		has := false
+		ast.Inspect(body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit:
+				walk(n.Body)
+				return false
+			case *ast.BranchStmt:
+				has = has || n.Tok == token.GOTO
+			case *ast.FuncDecl:
+				if n.Body != nil {
+					walk(n.Body)
+				}
+				return false
+			}
+			return true
+		})
+		if has && body.Pos() <= s.Pos() && s.End() <= body.End() {
+			found = true
+		}
+	}
+	walk(f)
+	return found
 }
 
 // Bracketable reports whether the statement on a line can be a site of its own.

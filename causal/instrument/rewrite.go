@@ -84,12 +84,13 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 		texts[at] = text
 	}
 	if len(rest) > 0 {
+		names := new(Namer)
 		for _, i := range files {
 			text, err := read(i)
 			if err != nil {
 				return dir, nil, err
 			}
-			changed, used, err := insertMarks(args[i], text, rest)
+			changed, used, err := insertMarks(args[i], text, rest, names)
 			if err != nil {
 				return dir, nil, err
 			}
@@ -179,6 +180,8 @@ func headwayExit(prev uint32)
 func headwayPoint(id uint32)
 
 func headwayDone(prev uint32) bool { headwayExit(prev); return true }
+
+type headwayBool = bool
 
 func headwayCond(prev uint32, v bool) bool { headwayExit(prev); return v }
 `
