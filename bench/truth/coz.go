@@ -88,7 +88,7 @@ func (z *coz) profile(ctx context.Context, c Cell, iters float64, d int) ([]expe
 	f, err := os.Open(out)
 	if err != nil {
 		if runErr == nil {
-			runErr = errors.New("Coz wrote no profile")
+			runErr = errors.New("no profile was written by Coz")
 		}
 		return nil, fmt.Errorf("%w %s", runErr, lastLine(said.String()))
 	}

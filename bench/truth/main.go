@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/headway-lab/headway/causal/instrument"
 	"io"
 	"os"
 	"os/exec"
@@ -192,6 +193,10 @@ func (o options) plan() []Cell {
 }
 
 func main() {
+	// The go command, building a program for a profile, calls this one in front of its tools.
+	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
+		os.Exit(instrument.Main(os.Args[2:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, nil))
