@@ -95,6 +95,34 @@ func (pr *program) functions(p *pkg) map[string]place {
 	return m
 }
 
+// findFiles puts the sources' paths into frames of a program that was built with
+// -trimpath, where a file is named by its import path.
+func (pr *program) findFiles(stacks []stackOf) {
+	known := map[[2]string]string{}
+	for _, st := range stacks {
+		for i := range st.frames {
+			f := &st.frames[i]
+			if filepath.IsAbs(f.file) {
+				continue
+			}
+			key := [2]string{packageOf(f.fn), f.file}
+			path, ok := known[key]
+			if !ok {
+				path = f.file
+				for _, p := range pr.byPath(f.fn) {
+					for _, src := range p.sources() {
+						if path == f.file && filepath.Base(src) == filepath.Base(f.file) {
+							path = src
+						}
+					}
+				}
+				known[key] = path
+			}
+			f.file = path
+		}
+	}
+}
+
 // unescape turns %2e in a symbol's package path into a dot.
 func unescape(name string) string { return strings.ReplaceAll(name, "%2e", ".") }
 

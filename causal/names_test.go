@@ -200,6 +200,27 @@ func TestByPath(t *testing.T) {
 	}
 }
 
+// A program built with -trimpath names its files otherwise.
+func TestFindFiles(t *testing.T) {
+	pr := example(t)
+	other := filepath.Join(t.TempDir(), "x.go")
+	stacks := []stackOf{{frames: []frame{
+		{fn: "main.work", file: "example.org/it/cmd/main.go"},
+		{fn: "net/http.(*conn).serve", file: "net/http/server.go"},
+		{fn: "example.org/it/store.(*Map[...]).Get", file: "example.org/it@v1.2.3/store/store.go"},
+		{fn: "main.work", file: other},
+		{fn: "main.work", file: "_cgo_gotypes.go"},
+		{fn: "runtime.main", file: "runtime/proc.go"},
+	}}}
+	pr.findFiles(stacks)
+	want := []string{filepath.Join(pr.main.Dir, "main.go"), filepath.Join(pr.pkgs[0].Dir, "server.go"), filepath.Join(pr.pkgs[2].Dir, "store.go"), other, "_cgo_gotypes.go", "runtime/proc.go"}
+	for i, f := range stacks[0].frames {
+		if f.file != want[i] {
+			t.Errorf("%s is in %s, want %s", f.fn, f.file, want[i])
+		}
+	}
+}
+
 func TestSuggest(t *testing.T) {
 	all := []string{"main.work", "main.worker", "main.work.func1", "net/http.(*conn).serve", "main.walk"}
 	for name, want := range map[string]string{

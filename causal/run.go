@@ -489,6 +489,7 @@ func (r *runner) sample(ctx context.Context, d time.Duration) error {
 	if len(raw) > 0 && err == nil {
 		var st []stackOf
 		if st, err = r.symbols.resolve(ctx, base, raw); err == nil {
+			r.pr.findFiles(st)
 			r.stacks = append(r.stacks, st...)
 		}
 	}

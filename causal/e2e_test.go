@@ -1,0 +1,286 @@
+package causal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headway-lab/headway/causal/control"
+	"github.com/headway-lab/headway/causal/instrument"
+	"github.com/headway-lab/headway/report"
+)
+
+// screen takes what a program prints, from the goroutines that copy it.
+type screen struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// profile runs a short profile of a program in testdata. What it says of the
+// program is judged elsewhere: here every way to build one has to work.
+func profile(t *testing.T, o Options) *report.Report {
+	t.Helper()
+	if o.Dir == "" || !filepath.IsAbs(o.Dir) {
+		o.Dir = filepath.Join("testdata", o.Dir)
+	}
+	if o.Package == "" {
+		o.Package = "."
+	}
+	o.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
+	o.Speedups = []int{50}
+	o.Top = 2
+	o.Window = 60 * time.Millisecond
+	if o.Duration == 0 {
+		o.Duration = 5500 * time.Millisecond
+	}
+	var out screen
+	o.Stdout, o.Stderr = &out, &out
+	var events []string
+	o.Events = func(e Event) { events = append(events, e.Phase+": "+e.Text) }
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	rep, err := Run(ctx, o)
+	if err != nil {
+		// On a machine that does not give it time a profile may stay without an answer.
+		if rep == nil || !strings.Contains(err.Error(), "too few for an answer") {
+			t.Fatalf("%v\n%s\n%s", err, strings.Join(events, "\n"), out.String())
+		}
+		t.Log(err)
+	}
+	if err := rep.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, m := range rep.Metrics {
+		counted := false
+		for _, c := range rep.Cases {
+			counted = counted || c.Values[m.Name].N > 0 && c.Values[m.Name].Value > 0
+		}
+		if !counted {
+			t.Errorf("%s was not counted", m.Name)
+		}
+	}
+	if len(rep.Groups) == 0 {
+		t.Error("no site was found")
+	}
+	if out.String() != "" && !o.Test {
+		t.Errorf("the program printed %s", out.String())
+	}
+	return rep
+}
+
+func metricNames(r *report.Report) (out []string) {
+	for _, m := range r.Metrics {
+		out = append(out, m.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func hasSite(r *report.Report, name string) bool {
+	for _, g := range r.Groups {
+		if matched, _ := regexp.MatchString(name, g.Name); matched {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEndToEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and profiles programs")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("headway profile runs on linux")
+	}
+	const large = `^main\.(large|spin)$`
+	step, direct := []string{"main.step"}, []string{"main.large"}
+	for _, c := range []struct {
+		name    string
+		o       Options
+		metrics []string
+		site    string // of one of the groups
+	}{
+		{"function", Options{Dir: "loop", Throughput: step, Duration: 9 * time.Second}, step, large},
+		{"line", Options{Dir: "loop", Throughput: []string{"main.go:14"}, By: ByLine, Duration: 9 * time.Second}, []string{"main.go:14"}, `^main/main\.go:\d+$`},
+		{"callsite", Options{Dir: "loop", Throughput: step, By: ByCallSite, Duration: 9 * time.Second}, step, `^main\.\w+ at main/main\.go:\d+$`},
+		{"cumulative", Options{Dir: "loop", Throughput: step, Cumulative: true, Duration: 9 * time.Second}, step, `^main\.(large|step|main)$`},
+		{"named sites", Options{Dir: "loop", Throughput: step, Sites: []string{"main.large", "main.small"}}, step, `^main\.small$`},
+		{"latency", Options{Dir: "loop", Latency: step, Sites: direct}, []string{"latency main.step"}, large},
+		{"two points", Options{Dir: "pair", Throughput: []string{"main.begin"}, Latency: []string{"main.begin..main.finish"}, Sites: []string{"main.finish"}}, []string{"latency main.begin..main.finish", "main.begin"}, `^main\.finish$`},
+		{"http 1", Options{Dir: "http", Args: []string{"1"}, Latency: []string{"http"}, Sites: []string{"main.work"}}, []string{"latency http"}, `^main\.work$`},
+		{"http 2", Options{Dir: "http", Args: []string{"2"}, Latency: []string{"http"}, Sites: []string{"main.work"}}, []string{"latency http"}, `^main\.work$`},
+		{"markers", Options{Dir: "marked", Sites: []string{"main.work"}}, []string{"batch", "latency message"}, `^main\.work$`},
+		{"benchmark", Options{Dir: "bench", Test: true, Args: []string{"-test.run=^$", "-test.bench=.", "-test.benchtime=5m"}, Throughput: []string{"testing.(*B).Loop"}, Sites: []string{"example.org/bench.Work"}}, []string{"testing.(*B).Loop"}, `^example\.org/bench\.Work$`},
+		{"build tags", Options{Dir: "loop", BuildFlags: []string{"-tags=extra"}, Throughput: []string{"main.extra"}, Sites: []string{"main.extra"}}, []string{"main.extra"}, `^main\.extra$`},
+		{"vendored", Options{Dir: "vendored", Throughput: []string{"example.org/dep.Work"}, Sites: []string{"example.org/dep.Work"}}, []string{"example.org/dep.Work"}, `dep\.Work$`},
+		{"workspace", Options{Dir: "workspace", Package: "./app", Throughput: []string{"example.org/lib.Work"}, Sites: []string{"example.org/lib.Work"}}, []string{"example.org/lib.Work"}, `lib\.Work$`},
+		{"cgo", Options{Dir: "cgo", Throughput: step, Duration: 9 * time.Second}, step, `^main\.inGo$|^runtime\.cgocall$`},
+		{"race", Options{Dir: "loop", BuildFlags: []string{"-race"}, Throughput: step, Sites: direct}, step, large},
+		{"stripped", Options{Dir: "loop", BuildFlags: []string{"-ldflags=-s -w"}, Throughput: step, Duration: 9 * time.Second}, step, large},
+		{"without paths", Options{Dir: "loop", BuildFlags: []string{"-trimpath"}, Throughput: step, Duration: 9 * time.Second}, step, large},
+		{"PIE", Options{Dir: "loop", BuildFlags: []string{"-buildmode=pie"}, Throughput: step, Duration: 9 * time.Second}, step, large},
+		{"PGO", Options{Dir: "pgo", Throughput: step, Sites: direct}, step, large},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			switch c.name {
+			case "cgo", "race":
+				if _, err := exec.LookPath("gcc"); err != nil {
+					t.Skip("there is no gcc")
+				}
+			case "PGO":
+				c.o.Dir = withProfile(t)
+			}
+			rep := profile(t, c.o)
+			if got := metricNames(rep); !slices.Equal(got, c.metrics) {
+				t.Errorf("metrics %q, want %q", got, c.metrics)
+			}
+			if !hasSite(rep, c.site) {
+				t.Errorf("no site is like %s: %+v", c.site, rep.Groups)
+			}
+		})
+	}
+}
+
+// withProfile copies the program loop and puts a CPU profile beside it, which
+// the go command then uses.
+func withProfile(t *testing.T) string {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/loop")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, "default.pgo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); n++ {
+		regexp.MustCompile("(a|b)*c+").MatchString(strconv.Itoa(n))
+	}
+	pprof.StopCPUProfile()
+	return dir
+}
+
+// A cancelled profile gives what was found so far, and ends its program.
+func TestCancel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and profiles a program")
+	}
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rep, err := Run(ctx, Options{
+		Dir: "testdata/loop", Package: ".", Throughput: []string{"main.step"}, Sites: []string{"main.large"},
+		Duration: time.Hour, Window: 50 * time.Millisecond, Env: append(os.Environ(), "GOFLAGS=-buildvcs=false"),
+		Events: func(e Event) {
+			if e.Phase == "experiment" {
+				cancel()
+			}
+		},
+	})
+	if !errors.Is(err, context.Canceled) || rep == nil {
+		t.Fatalf("%v, %v", rep, err)
+	}
+	if err := rep.Validate(); err != nil || len(rep.Cases) == 0 {
+		t.Errorf("%v, %d cases", err, len(rep.Cases))
+	}
+}
+
+// A program that sleeps, ticks and waits with deadlines keeps doing so while
+// debt is added from outside, and its own clock runs slow by that debt.
+func TestVirtualClock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	env := append(os.Environ(), "GOFLAGS=-buildvcs=false")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out screen
+	o := Options{Dir: "testdata/clock", Package: ".", Args: []string{"1s"}, Env: env, Stdout: &out, Stderr: &out}
+	g, err := newGoTool(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := (&builder{g: g, o: &o, self: self, dir: dir, target: "."}).build(t.Context(), &instrument.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := start(&o, dir, bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.stop()
+	p.block.SetOn(true)
+	// Half of the time is taken away.
+	begin := control.Now()
+	limit := time.After(2 * time.Minute)
+	for running := true; running; {
+		select {
+		case <-p.done:
+			running = false
+		case <-limit:
+			t.Fatalf("the program stands still: %d ns of debt, %s", p.block.Debt(control.Now()), out.String())
+		case <-time.After(5 * time.Millisecond):
+			if spent := control.Now() - begin; p.block.Debt(control.Now()) < spent/2 {
+				p.block.AddDebt(spent/2 - p.block.Debt(control.Now()))
+			}
+		}
+	}
+	real := control.Now() - begin
+	if p.err != nil {
+		t.Fatalf("%v\n%s", p.err, out.String())
+	}
+	debt := p.block.Debt(control.Now())
+	n := map[string]int64{}
+	for line := range strings.Lines(out.String()) {
+		f := strings.Fields(line)
+		if len(f) == 2 {
+			n[f[0]], _ = strconv.ParseInt(f[1], 10, 64)
+		}
+	}
+	left := real - debt
+	if took := n["took"]; took > 2*left || left > 2*took+int64(time.Second) {
+		t.Errorf("the program took %v on its own clock; %v went by, %v of that were taken away", time.Duration(took), time.Duration(real), time.Duration(debt))
+	}
+	for _, name := range []string{"sleep", "ticker", "context", "select", "deadline", "timer", "busy"} {
+		// 100 fit into a second; a busy machine makes it fewer, nothing makes it more.
+		if n[name] < 5 || n[name] > 200 {
+			t.Errorf("%s: %d waits of 10 ms in a second", name, n[name])
+		}
+	}
+	if ns, times := p.block.Paid(); times == 0 && ns > 0 {
+		t.Errorf("%d ns were paid in %d times", ns, times)
+	}
+}

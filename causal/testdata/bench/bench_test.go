@@ -1,0 +1,9 @@
+package bench
+
+import "testing"
+
+func BenchmarkWork(b *testing.B) {
+	for b.Loop() {
+		Work()
+	}
+}

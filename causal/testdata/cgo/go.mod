@@ -1,0 +1,3 @@
+module example.org/cgo
+
+go 1.26

@@ -1,0 +1,3 @@
+module example.org/http
+
+go 1.26

@@ -1,0 +1,3 @@
+module example.org/loop
+
+go 1.26

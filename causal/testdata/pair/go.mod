@@ -1,0 +1,3 @@
+module example.org/pair
+
+go 1.26
