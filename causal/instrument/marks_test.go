@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/scanner"
@@ -477,6 +478,89 @@ func TestFunctionsNames(t *testing.T) {
 			t.Errorf("the compiler's %s at line %d is not known", name, s.Line)
 		} else if line != s.Line {
 			t.Errorf("%s is at line %d, the compiler says %d", name, line, s.Line)
+		}
+	}
+}
+
+// Every function and every statement of real packages can be marked, or is not
+// offered: what comes out compiles.
+func TestMarksCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("type-checks packages of the standard library")
+	}
+	src := filepath.Join(goroot(t), "src")
+	imports := token.NewFileSet()
+	from := importer.ForCompiler(imports, "source", nil)
+	for _, pkg := range []string{"bufio", "encoding/json", "go/printer", "regexp", "regexp/syntax", "slices", "strconv", "text/template", "text/template/parse", "time"} {
+		names, err := filepath.Glob(filepath.Join(src, pkg, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []Kind{Site, Entry, Exit, Line, "statement"} {
+			fset := token.NewFileSet()
+			var files []*ast.File
+			namer := new(Namer)
+			id, used := uint32(0), 0
+			for _, name := range names {
+				if ok, err := build.Default.MatchFile(filepath.Split(name)); err != nil || !ok || strings.HasSuffix(name, "_test.go") {
+					continue
+				}
+				text := read(t, name)
+				f, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var marks []Mark
+				add := func(m Mark) {
+					id++
+					m.ID = id
+					marks = append(marks, m)
+				}
+				switch kind {
+				case Site, Entry, Exit:
+					before := *namer
+					for _, fn := range namer.Functions(fset, f) {
+						if fn.Markable() {
+							add(Mark{Kind: kind, Func: fn.Name})
+						}
+					}
+					*namer = before
+				case Line:
+					for _, line := range slices.Compact(StatementLines(fset, f)) {
+						add(Mark{Kind: Line, File: name, Line: line})
+					}
+				default:
+					for _, line := range slices.Compact(StatementLines(fset, f)) {
+						if Bracketable(fset, f, line) {
+							add(Mark{Kind: Site, File: name, Line: line})
+						}
+					}
+				}
+				got, n, err := insertMarks(name, text, marks, namer)
+				if err != nil || n != len(marks) {
+					t.Errorf("%s, %s: %d of %d marks, %v", name, kind, n, len(marks), err)
+				}
+				used += n
+				marked, err := parser.ParseFile(fset, name, got, 0)
+				if err != nil {
+					t.Errorf("%s, %s: %v", name, kind, err)
+					continue
+				}
+				files = append(files, marked)
+			}
+			extra, err := parser.ParseFile(fset, "headway.go", "package "+files[0].Name.Name+"\n\nimport _ \"unsafe\"\n"+markDecls, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conf := types.Config{Importer: from, FakeImportC: true, Error: func(err error) {
+				if !strings.Contains(err.Error(), "missing function body") {
+					t.Errorf("%s, %s: %v", pkg, kind, err)
+				}
+			}}
+			conf.Check(pkg, fset, append(files, extra), nil)
+			if used < 10 {
+				t.Errorf("%s: only %d marks of kind %s", pkg, used, kind)
+			}
 		}
 	}
 }
