@@ -163,12 +163,13 @@ func TestDebt(t *testing.T) {
 			t.Errorf("at %d the debt is %d, want %d", now, got, want)
 		}
 	}
-	if Now() <= 0 || Now() > Now() {
-		t.Error("the clock does not run")
+	if a, b := Now(), Now(); a <= 0 || a > b {
+		t.Errorf("the clock says %d, then %d", a, b)
 	}
 }
 
-// A reader that meets a writer halfway waits for it.
+// A reader that meets a writer halfway waits for it, if not for ever: a reading
+// that took long, because the writer was halted, may be anything.
 func TestSequence(t *testing.T) {
 	b := newBlock(t, t.TempDir())
 	b.word(offProcs).Store(1)
@@ -194,11 +195,16 @@ func TestSequence(t *testing.T) {
 		}
 	}()
 	for range 20_000 {
-		if c := b.Count(0); c.Sum != int64(c.N) || c.Last != int64(c.N) {
+		begin := Now()
+		c, d := b.Count(0), b.Debt(2)
+		if Now()-begin > 100_000 {
+			continue
+		}
+		if c.Sum != int64(c.N) || c.Last != int64(c.N) {
 			t.Errorf("half a counter: %+v", c)
 			break
 		}
-		if d := b.Debt(2); d != 0 && d != 1000 {
+		if d != 0 && d != 1000 {
 			t.Errorf("half an account: %d", d)
 			break
 		}

@@ -119,8 +119,9 @@ func Functions(fset *token.FileSet, f *ast.File) []*Function {
 type Namer struct{ inits, closures int }
 
 // Functions lists the functions of the package's next file. Closures are
-// numbered in source order; a closure that is inlined into another function is
-// one more to the compiler, under another name.
+// numbered in source order. Under other names, which depend on the Go version, are
+// closures that were inlined into another function, and those in a loop over a
+// function and after it.
 func (n *Namer) Functions(fset *token.FileSet, f *ast.File) []*Function {
 	var out []*Function
 	add := func(name string, pos token.Pos, body *ast.BlockStmt, doc *ast.CommentGroup) {
