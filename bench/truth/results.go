@@ -32,7 +32,8 @@ type Row struct {
 	Ideal     bool      `json:"ideal"` // whether the closed form is meant to hold at this step
 	Edit      *Interval `json:"edit,omitempty"`
 	Predicted *Interval `json:"predicted,omitempty"`
-	Truth     float64   `json:"truth"`             // the real edit, or where there is none the closed form
+	Truth     float64   `json:"truth"`
+	TruthFrom string    `json:"truth_from"`        // "real edit"; or "closed form" where there is none, or others disturbed it and the closed form holds
 	Error     *float64  `json:"error,omitempty"`   // predicted - truth, in points
 	Covered   *bool     `json:"covered,omitempty"` // whether the predicted interval contains the truth
 	Coz       *Interval `json:"coz,omitempty"`
@@ -51,9 +52,9 @@ func (p Program) metric() string {
 
 // judge fills in what follows from the measurements.
 func (r *Row) judge() {
-	r.Truth = r.Closed
-	if r.Edit != nil {
-		r.Truth = r.Edit.Percent
+	r.Truth, r.TruthFrom = r.Closed, "closed form"
+	if r.Edit != nil && (r.Others <= disturbed || !r.Ideal) {
+		r.Truth, r.TruthFrom = r.Edit.Percent, "real edit"
 	}
 	if r.Predicted != nil {
 		e, c := r.Predicted.Percent-r.Truth, r.Predicted.contains(r.Truth)
@@ -173,8 +174,8 @@ const line = "%-26s %-5s %-11s %4s  %8s  %-23s %-23s %7s  %-7s  %s\n"
 
 func header(w io.Writer, r Results) {
 	fmt.Fprintf(w, "%s, %d CPUs, %.0f loop iterations a microsecond. All effects in percent of the time per op (or mean latency).\n"+
-		"The truth is the real edit where there is one; ~ marks those that others' use of the machine disturbed.\n"+
-		"A closed form in (brackets) does not know this step's wake-ups and timers.\n\n", r.Go, r.CPUs, r.ItersPerUs)
+		"The truth is the real edit; where there is none, or others' use of the machine disturbed it (~), the closed form.\n"+
+		"A closed form in (brackets) does not know this step's wake-ups and timers, and is not the truth.\n\n", r.Go, r.CPUs, r.ItersPerUs)
 	fmt.Fprintf(w, line, "program", "step", "site", "d%", "closed", "real edit", "predicted", "error", "covered", "Coz")
 }
 
