@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/headway-lab/headway/causal/instrument"
@@ -74,6 +75,9 @@ func (b *builder) build(ctx context.Context, conf *instrument.Config) (string, e
 	args = append(args, "--", b.target)
 	cmd := b.g.command(ctx, args...)
 	cmd.Env = append(append([]string{}, cmd.Env...), instrument.ConfigEnv+"="+confPath)
+	if !slices.ContainsFunc(b.g.env, func(e string) bool { return strings.HasPrefix(e, "GOTMPDIR=/") }) {
+		cmd.Env = append(cmd.Env, "GOTMPDIR="+b.dir) // so that what a cancelled build leaves goes with the rest
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

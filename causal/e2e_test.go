@@ -50,7 +50,7 @@ func profile(t *testing.T, o Options) *report.Report {
 	if o.Package == "" {
 		o.Package = "."
 	}
-	o.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
+	o.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=", "GOCOVERDIR="+t.TempDir())
 	o.Speedups = []int{50}
 	o.Top = 2
 	o.Window = 60 * time.Millisecond
@@ -143,6 +143,8 @@ func TestEndToEnd(t *testing.T) {
 		{"stripped", Options{Dir: "loop", BuildFlags: []string{"-ldflags=-s -w"}, Throughput: step, Duration: 9 * time.Second}, step, large},
 		{"without paths", Options{Dir: "loop", BuildFlags: []string{"-trimpath"}, Throughput: step, Duration: 9 * time.Second}, step, large},
 		{"PIE", Options{Dir: "loop", BuildFlags: []string{"-buildmode=pie"}, Throughput: step, Duration: 9 * time.Second}, step, large},
+		{"coverage", Options{Dir: "loop", BuildFlags: []string{"-cover"}, Throughput: step, Sites: direct}, step, large},
+		{"flags for the compiler", Options{Dir: "loop", BuildFlags: []string{"-gcflags=-l"}, Throughput: step, Sites: direct}, step, large},
 		{"PGO", Options{Dir: "pgo", Throughput: step, Sites: direct}, step, large},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -211,6 +213,36 @@ func TestCancel(t *testing.T) {
 	}
 	if err := rep.Validate(); err != nil || len(rep.Cases) == 0 {
 		t.Errorf("%v, %d cases", err, len(rep.Cases))
+	}
+}
+
+// A build that is cancelled ends with its compilers, and TestMain sees that
+// they leave no files behind.
+func TestCancelBuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds half a program")
+	}
+	t.Parallel()
+	// Marks in a new directory, and flags for the compiler: nothing is in the cache.
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/loop")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rep, err := Run(ctx, Options{
+		Dir: dir, Package: ".", Throughput: []string{"main.go:18"}, BuildFlags: []string{"-gcflags=-l"},
+		Env: append(os.Environ(), "GOFLAGS=-buildvcs=false"),
+		Events: func(e Event) {
+			if e.Phase == "build" {
+				time.AfterFunc(time.Second, cancel)
+			} else {
+				t.Errorf("%s: %s", e.Phase, e.Text)
+			}
+		},
+	})
+	if !errors.Is(err, context.Canceled) || rep == nil || len(rep.Cases) != 0 {
+		t.Errorf("%v, %v", rep, err)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // goTool is the user's go command with the directory and environment it runs in.
@@ -79,6 +81,10 @@ func (g *goTool) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, g.path, args...)
 	cmd.Dir = g.dir
 	cmd.Env = g.env
+	// It leaves its compilers running when it is ended alone.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
 

@@ -27,7 +27,11 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 	if len(changes) == 0 && len(marks) == 0 && !isProgress {
 		return "", args, nil
 	}
-	dir, err = os.MkdirTemp("", "headway-compile-")
+	beside := "" // the config, which is removed even if this process is killed
+	if c := os.Getenv(ConfigEnv); c != "" {
+		beside = filepath.Dir(c)
+	}
+	dir, err = os.MkdirTemp(beside, "headway-compile-")
 	if err != nil {
 		return "", nil, fmt.Errorf("rewriting %s: %w", path, err)
 	}
