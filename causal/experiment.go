@@ -103,29 +103,39 @@ func (r *runner) experiments(ctx context.Context) error {
 	}
 	t.baseline(before)
 	t.limit(r)
-	for time.Now().Add(2 * (r.window + r.gap)).Before(r.deadline) {
-		c := t.next(r.o)
-		if c == nil {
+	for done := false; !done && time.Now().Add(3*(r.window+r.gap)).Before(r.deadline); {
+		batch := t.batch(r.o)
+		if len(batch) == 0 {
 			break
 		}
-		change, err := r.measure(ctx, c.site, c.speedup)
+		before, err := r.measure(ctx, batch[0].site, 0)
 		if err != nil {
 			return err
 		}
-		after, err := r.measure(ctx, nil, 0)
-		if err != nil {
-			return err
-		}
-		t.baseline(after)
-		t.windows++
-		c.add(before, change, after, r.o)
-		before = after
-		if t.windows%5 == 0 {
-			r.event("experiment", t.status())
-		}
-		if t.done(r.o) {
-			t.reached = true
-			break
+		t.baseline(before)
+		for _, c := range batch {
+			if time.Now().Add(2 * (r.window + r.gap)).After(r.deadline) {
+				break
+			}
+			change, err := r.measure(ctx, c.site, c.speedup)
+			if err != nil {
+				return err
+			}
+			after, err := r.measure(ctx, c.site, 0)
+			if err != nil {
+				return err
+			}
+			t.baseline(after)
+			t.windows++
+			c.add(before, change, after, r.o)
+			before = after
+			if t.windows%10 == 0 {
+				r.event("experiment", t.status())
+			}
+			if done = t.done(r.o); done {
+				t.reached = true
+				break
+			}
 		}
 	}
 	r.event("done", fmt.Sprintf("%d experiments", t.windows))
@@ -212,6 +222,26 @@ func (c *cell) add(before, change, after window, o *Options) {
 	for i := range c.base {
 		c.effects = append(c.effects, effect.Paired(c.base[i], c.changed[i], o.Confidence, o.Seed))
 	}
+}
+
+// batch is a run of experiments on one site, which share their baselines.
+func (t *trial) batch(o *Options) []*cell {
+	c := t.next(o)
+	if c == nil {
+		return nil
+	}
+	out := []*cell{c}
+	if c.pairs() < screening && len(o.Sites) == 0 {
+		return append(out, c)
+	}
+	var more []*cell
+	for _, d := range t.cells {
+		if d != c && d.site == c.site && !d.dead() {
+			more = append(more, d)
+		}
+	}
+	sort.SliceStable(more, func(i, j int) bool { return more[i].pairs() < more[j].pairs() })
+	return append(out, more...)
 }
 
 // next chooses the cell whose answer is worth most: first every site a few

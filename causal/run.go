@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/headway-lab/headway/causal/control"
@@ -14,6 +15,10 @@ import (
 
 // samplePeriod is the CPU time between two samples of a thread.
 const samplePeriod = time.Millisecond
+
+// markCost is about what a mark costs a call, in seconds: two clock readings
+// and the bookkeeping.
+const markCost = 100e-9
 
 // runner conducts one profile.
 type runner struct {
@@ -34,6 +39,8 @@ type runner struct {
 
 	stacks   []stackOf
 	lost     uint64
+	rates    map[int]float64 // calls a second, by mark
+	sampled  time.Duration   // how long the stacks were collected
 	clock    control.Clock
 	sites    []*site
 	trial    *trial
@@ -298,7 +305,8 @@ func (r *runner) pick() error {
 		return nil
 	}
 	for _, s := range all {
-		if len(r.sites) == r.o.Top {
+		// Some more than asked for: those too widely spread will be dropped.
+		if len(r.sites) == r.o.Top+r.o.Top/2 {
 			break
 		}
 		if s.share < 0.005 {
@@ -484,6 +492,7 @@ func (r *runner) sample(ctx context.Context, d time.Duration) error {
 		r.lost += lost
 	}
 	b.SetSample(0)
+	r.sampled = d
 	r.clock = b.Clock()
 	base := b.TextBase()
 	if len(raw) > 0 && err == nil {
@@ -501,7 +510,6 @@ func (r *runner) tooShort(ctx context.Context) ([]*carrier, error) {
 	if len(r.marks.list) == 0 {
 		return nil, nil
 	}
-	const cost = 80e-9 // seconds: two clock readings and the bookkeeping
 	d := 300 * time.Millisecond
 	before := map[int]uint64{}
 	for _, k := range r.marks.list {
@@ -512,6 +520,7 @@ func (r *runner) tooShort(ctx context.Context) ([]*carrier, error) {
 		return nil, err
 	}
 	sec := time.Since(t).Seconds()
+	r.rates = map[int]float64{}
 	explicit := map[string]bool{}
 	for _, s := range r.sites {
 		if len(r.o.Sites) > 0 {
@@ -521,15 +530,44 @@ func (r *runner) tooShort(ctx context.Context) ([]*carrier, error) {
 	var tiny []*carrier
 	for _, k := range r.marks.list {
 		rate := float64(r.proc.block.Calls(k.id)-before[k.id]) / sec
+		r.rates[k.id] = rate
 		limit := 0.02
 		if explicit[k.fn] {
 			limit = 0.10
 		}
-		if rate*cost > limit {
+		if rate*markCost > limit {
 			tiny = append(tiny, k)
 		}
 	}
 	return tiny, nil
+}
+
+// spread drops sites whose marks cost more than half of the time that the site
+// takes: inlined into everything, they cannot be told from the measurement.
+func (r *runner) spread(total float64) {
+	if len(r.o.Sites) > 0 || r.sampled <= 0 {
+		return
+	}
+	var keep []*site
+	var names []string
+	for _, s := range r.sites {
+		calls := 0.0
+		for id := range s.weights {
+			calls += r.rates[id]
+		}
+		if calls*markCost > 0.5*s.share*total/float64(r.sampled) {
+			names = append(names, s.name)
+			continue
+		}
+		keep = append(keep, s)
+	}
+	if len(keep) == 0 {
+		return
+	}
+	r.sites = keep[:min(len(keep), r.o.Top)]
+	if len(names) > 0 {
+		r.warn("too small and too widely spread to try: %s", strings.Join(names, ", "))
+	}
 }
 
 // shares computes the sites' weights and their part of a classic profile.
@@ -565,6 +603,7 @@ func (r *runner) shares() {
 			}
 		}
 	}
+	r.spread(total)
 	if r.lost > 0 {
 		r.warn("%d samples were lost", r.lost)
 	}

@@ -426,11 +426,28 @@ func (c *carriers) weigh(o *Options, s *site, stacks []stackOf) {
 			carried += float64(st.weight)
 		}
 	}
-	for id, w := range in {
-		s.weights[id] = w / all[id]
+	// The marks that carry nearly all of it do; every further one costs two
+	// readings of the clock a call.
+	ids := make([]int, 0, len(in))
+	for id := range in {
+		ids = append(ids, id)
+	}
+	sort.Slice(ids, func(i, j int) bool {
+		if in[ids[i]] != in[ids[j]] {
+			return in[ids[i]] > in[ids[j]]
+		}
+		return ids[i] < ids[j]
+	})
+	sum := 0.0
+	for _, id := range ids {
+		if sum > 0.95*carried {
+			break
+		}
+		s.weights[id] = in[id] / all[id]
+		sum += in[id]
 	}
 	if total > 0 {
-		s.carried = carried / total
+		s.carried = sum / total
 	}
 }
 

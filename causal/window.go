@@ -91,16 +91,18 @@ func (w *window) fewest() uint64 {
 	return least
 }
 
-// set installs a site's weights at a speed-up in percent (0: baseline).
+// set installs a site's weights at a speed-up in percent. The baseline of a
+// site (0) has the smallest weight there is instead of none: its marks read the
+// clock just as in the experiment, so what that costs is not taken for an effect.
 func (r *runner) set(s *site, speedup int) {
 	b := r.proc.block
 	for _, k := range r.marks.list {
 		w := int32(0)
-		if s != nil && speedup > 0 {
+		if s != nil {
 			part, ok := s.weights[k.id]
 			switch {
 			case ok:
-				w = int32(math.Round(part * float64(speedup) / 100 * control.One))
+				w = max(1, int32(math.Round(part*float64(speedup)/100*control.One)))
 			case s.inherit:
 				w = control.Inherit
 			}
