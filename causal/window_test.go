@@ -151,7 +151,8 @@ func TestSet(t *testing.T) {
 	}{
 		{flat, 100, [3]int32{control.One, control.One / 2, 0}},
 		{flat, 50, [3]int32{control.One / 2, control.One / 4, 0}},
-		{flat, 0, [3]int32{}},
+		{flat, 0, [3]int32{1, 1, 0}}, // a baseline does the same work
+		{&site{weights: map[int]float64{2: 1}, inherit: true}, 0, [3]int32{control.Inherit, 1, control.Inherit}},
 		{&site{weights: map[int]float64{2: 1}, inherit: true}, 25, [3]int32{control.Inherit, control.One / 4, control.Inherit}},
 		{nil, 50, [3]int32{}},
 	} {
