@@ -79,6 +79,9 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		{"netpoll.go", "\terrno := netpollopen(fd, pd)\n", "\theadwayForget(fd)\n\terrno := netpollopen(fd, pd)\n"},
 		{"netpoll.go", "\tnetpollclose(pd.fd)\n\tpollcache.free(pd)\n", "\tnetpollclose(pd.fd)\n\theadwayForget(pd.fd)\n\tpollcache.free(pd)\n"},
 
+		// How long a mutex's waiter has waited decides whom it goes to.
+		{"sema.go", "func internal_sync_nanotime() int64 {\n\treturn nanotime()\n", "func internal_sync_nanotime() int64 {\n\treturn headwayClock(nanotime())\n"},
+
 		// Channels.
 		{"chan.go", "func chansend(c *hchan, ep unsafe.Pointer, block bool, callerpc uintptr) bool {\n\t", "func chansend(c *hchan, ep unsafe.Pointer, block bool, callerpc uintptr) bool {\n\t" + pay},
 		{"chan.go", "func chanrecv(c *hchan, ep unsafe.Pointer, block bool) (selected, received bool) {\n\t", "func chanrecv(c *hchan, ep unsafe.Pointer, block bool) (selected, received bool) {\n\t" + pay},
