@@ -13,8 +13,10 @@ import (
 	"github.com/headway-lab/headway/report"
 )
 
-// samplePeriod is the CPU time between two samples of a thread.
-const samplePeriod = time.Millisecond
+// samplePeriod is the CPU time between two samples of a thread. A sample costs
+// tens of microseconds where timers are emulated (virtual machines): shorter
+// periods slow the program by more than they tell.
+const samplePeriod = 5 * time.Millisecond
 
 // markCost is about what a mark costs a call, in seconds: two clock readings
 // and the bookkeeping.

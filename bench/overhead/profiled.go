@@ -28,7 +28,7 @@ type profiled struct {
 }
 
 const (
-	samplePeriod = time.Millisecond
+	samplePeriod = 5 * time.Millisecond   // as causal samples
 	window       = 250 * time.Millisecond // of one experiment, and of the baseline before it
 )
 
