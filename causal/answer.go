@@ -19,6 +19,7 @@ const (
 	NoEffect = "no effect seen"
 	Worse    = "would make it worse"
 	Mixed    = "better and worse"
+	Unclear  = "not clear"
 	TooFew   = "too few experiments"
 )
 
@@ -166,21 +167,33 @@ const small = 1.0
 func judge(cells []*cell, real map[*cell][]bool) (string, float64) {
 	better, worse := 0.0, 0.0
 	measured := false
+	speedups, agree := 0, 0
 	for _, c := range cells {
+		any, told := false, false
 		for i, e := range c.effects {
 			if finite(e.Low) && finite(e.High) {
-				measured = true
+				measured, told = true, true
 			}
 			if !real[c][i] {
 				continue
 			}
+			any = true
 			better = max(better, -e.Percent)
 			worse = max(worse, e.Percent)
+		}
+		if told {
+			speedups++
+		}
+		if any {
+			agree++
 		}
 	}
 	switch {
 	case !measured:
 		return TooFew, 0
+	case speedups > 2 && agree == 1 && max(better, worse) >= small:
+		// One speed-up alone, while those beside it say nothing: as likely chance.
+		return Unclear, 0
 	case better >= small && worse >= small:
 		return Mixed, max(better, worse)
 	case better >= small:
@@ -192,7 +205,7 @@ func judge(cells []*cell, real map[*cell][]bool) (string, float64) {
 }
 
 func rank(verdict string) int {
-	for i, v := range []string{WorthIt, Mixed, Worse, NoEffect, TooFew} {
+	for i, v := range []string{WorthIt, Mixed, Worse, Unclear, NoEffect, TooFew} {
 		if v == verdict {
 			return i
 		}
@@ -236,6 +249,9 @@ func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]
 		if verdict[s] == Worse {
 			return fmt.Sprintf("Nothing tried would help; a faster %s would make it worse.", names[s])
 		}
+	}
+	if len(order) > 0 && verdict[order[0]] == Unclear {
+		return fmt.Sprintf("Not clear yet: only one speed-up of %s shows an effect; a longer --duration or --site %q would tell.", names[order[0]], names[order[0]])
 	}
 	if len(order) > 0 && verdict[order[0]] == TooFew {
 		return "Too few experiments to say: give it more time (--duration)."
