@@ -1,0 +1,119 @@
+package causal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headway-lab/headway/causal/control"
+)
+
+// warm waits until progress is steady.
+func (r *runner) warm(ctx context.Context) error {
+	r.event("warm up", "waiting for steady progress")
+	const step = 250 * time.Millisecond
+	begin := time.Now()
+	patience := min(max(r.o.Duration/6, 2*time.Second), 10*time.Second)
+	lost := min(max(r.o.Duration/2, 5*time.Second), 20*time.Second)
+	var rates []float64
+	last := r.visits()
+	for {
+		if err := r.proc.sleep(ctx, step); err != nil {
+			return err
+		}
+		if r.proc.block.Pid() == 0 && time.Since(begin) > 3*time.Second {
+			return errors.New("the program did not start under headway's runtime (is it a wrapper that runs another program? name that one)")
+		}
+		r.named()
+		now := r.visits()
+		rates = append(rates, now-last)
+		last = now
+		if now == 0 {
+			if time.Since(begin) > lost {
+				return r.noProgress(time.Since(begin))
+			}
+			rates = rates[:0]
+			continue
+		}
+		if n := len(rates); n >= 6 {
+			a := rates[n-1] + rates[n-2]
+			b := rates[n-3] + rates[n-4]
+			c := rates[n-5] + rates[n-6]
+			if steady(a, b) && steady(b, c) {
+				return nil
+			}
+		}
+		if time.Since(begin) > patience && len(rates) > 0 {
+			if r.silent() == "" {
+				return nil
+			}
+			if time.Since(begin) > lost {
+				return r.noProgress(time.Since(begin))
+			}
+		}
+	}
+}
+
+func steady(a, b float64) bool { return a > 0 && b > 0 && a < 1.05*b && b < 1.05*a }
+
+func (r *runner) noProgress(d time.Duration) error {
+	name := r.silent()
+	if name == "" {
+		name = "any progress point"
+	}
+	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (a server needs clients)? Otherwise name another point with --throughput or --latency", name, d.Round(time.Second))
+}
+
+// silent names a metric that has not been visited.
+func (r *runner) silent() string {
+	for _, m := range r.metrics {
+		if r.proc.block.Count(m.begin).N == 0 || m.latency && r.proc.block.Count(m.end).N == 0 {
+			return m.name
+		}
+	}
+	if len(r.metrics) == 0 {
+		return "any marker of package progress"
+	}
+	return ""
+}
+
+// visits adds up the visits of all metrics.
+func (r *runner) visits() float64 {
+	var n uint64
+	for _, m := range r.metrics {
+		if m.latency {
+			n += r.proc.block.Count(m.end).N
+		} else {
+			n += r.proc.block.Count(m.begin).N
+		}
+	}
+	return float64(n)
+}
+
+// named adds the markers of package progress that the program has visited.
+func (r *runner) named() {
+	names := r.proc.block.Names()
+	have := map[string]bool{}
+	for _, m := range r.metrics {
+		have[m.name] = true
+	}
+	ends := map[string]int{}
+	for i, n := range names {
+		if len(n) > 0 && n[len(n)-1] == 0 {
+			ends[n[:len(n)-1]] = i
+		}
+	}
+	for i, n := range names {
+		if n == "" || n[len(n)-1] == 0 {
+			continue
+		}
+		if e, ok := ends[n]; ok {
+			if !have["latency "+n] {
+				r.metrics = append(r.metrics, &metric{name: "latency " + n, latency: true, begin: control.NamedBase + i, end: control.NamedBase + e})
+			}
+		} else if !have[n] {
+			r.metrics = append(r.metrics, &metric{name: n, begin: control.NamedBase + i})
+		}
+	}
+}
