@@ -64,7 +64,6 @@ type trial struct {
 	baselines [][]float64 // per metric, every baseline window
 	windows   int
 	rng       *rand.Rand
-	reached   bool // the intervals are as narrow as asked
 }
 
 const (
@@ -133,7 +132,6 @@ func (r *runner) experiments(ctx context.Context) error {
 				r.event("experiment", t.status())
 			}
 			if done = t.done(r.o); done {
-				t.reached = true
 				break
 			}
 		}

@@ -229,7 +229,7 @@ func (c *carriers) addFunc(pr *program, f frame) bool {
 	if c.tiny[f.fn] || f.inlined || f.start <= 0 || len(c.list)+1 >= control.MaxID {
 		return false
 	}
-	p, local := pr.owner(f)
+	p, _ := pr.owner(f)
 	if p == nil || below(p.path()) {
 		return false
 	}
@@ -241,7 +241,6 @@ func (c *carriers) addFunc(pr *program, f frame) bool {
 	for _, fn := range instrument.Functions(pr.fset, file) {
 		if fn.Line == f.start && fn.Body != nil && len(fn.Body.List) > 0 && fn.Markable() {
 			ok = true
-			_ = local
 		}
 	}
 	if !ok {

@@ -31,13 +31,6 @@ var skips = map[string]string{
 	"runtime": "^TestSizeof$",
 }
 
-// delaySkips are tests that compare the program's clock with another one, or a
-// duration with a fixed bound; while the program is delayed they measure the delay.
-var delaySkips = map[string]string{
-	"time":    "",
-	"runtime": "",
-}
-
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
 		os.Exit(instrument.Main(os.Args[2:]))
@@ -111,11 +104,6 @@ var verdict = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 func test(ctx context.Context, dir, src, bin, pkg string, delayed bool, limit time.Duration, verbose bool) (bool, string) {
 	args := []string{"-test.short", "-test.v", "-test.timeout=" + limit.String()}
 	skip := skips[pkg]
-	if delayed {
-		if more := delaySkips[pkg]; more != "" {
-			skip = strings.Trim(skip+"|"+more, "|")
-		}
-	}
 	if skip != "" {
 		args = append(args, "-test.skip="+skip)
 	}
