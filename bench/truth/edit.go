@@ -205,8 +205,9 @@ func (r *runs) run(ctx context.Context, edit, round int) (t, others float64, err
 }
 
 // busyTime is how long all processors together have been busy since the machine started:
-// user, nice, system, interrupts and what a host took, from the first line of /proc/stat,
-// in hundredths of a second. It is 0 where there is no such file.
+// user, system, interrupts and what a host took, from the first line of /proc/stat, in
+// hundredths of a second. What is nice does not count: it steps back, and package awake is
+// of that kind. It is 0 where there is no such file.
 func busyTime() time.Duration {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -215,7 +216,7 @@ func busyTime() time.Duration {
 	line, _, _ := strings.Cut(string(b), "\n")
 	total := 0
 	for i, f := range strings.Fields(line) {
-		if n, err := strconv.Atoi(f); err == nil && i != 4 && i != 5 && i <= 8 { // 4 is idle, 5 waiting for disks
+		if n, err := strconv.Atoi(f); err == nil && i != 2 && i != 4 && i != 5 && i <= 8 { // 2 is nice, 4 idle, 5 waiting for disks
 			total += n
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/headway-lab/headway/causal/instrument"
 	"io"
 	"os"
 	"os/exec"
@@ -27,6 +26,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/headway-lab/headway/awake"
+	"github.com/headway-lab/headway/causal/instrument"
 )
 
 func (p Program) flag() string {
@@ -81,6 +83,7 @@ type options struct {
 	jsonFile string
 	cells    bool
 	verbose  bool
+	awake    bool
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -100,6 +103,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
 	fs.StringVar(&o.jsonFile, "json", "", "write the results here, after every cell")
 	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
+	fs.BoolVar(&o.awake, "awake", true, "keep idle processors from sleeping, so that no wake-up takes longer than a step")
 	fs.BoolVar(&o.verbose, "v", false, "show how each profile proceeds")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -197,6 +201,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
 		os.Exit(instrument.Main(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == awake.Arg {
+		os.Exit(awake.Main(os.Args[2:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, nil))
@@ -232,6 +239,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	defer os.RemoveAll(dir)
 	if skipped := withoutCgo(&cells); skipped != "" {
 		fmt.Fprintln(stderr, "truth:", skipped)
+	}
+	if o.awake {
+		keeper, err := awake.Start()
+		if err != nil {
+			return fail(err)
+		}
+		defer keeper.Stop()
 	}
 	if err := build(ctx, module, dir, append(slices.Clone(cells), Cell{})); err != nil {
 		return fail(err)

@@ -11,8 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/report"
 )
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == awake.Arg {
+		os.Exit(awake.Main(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
 
 func TestWrongArguments(t *testing.T) {
 	for _, c := range []struct{ args, says string }{

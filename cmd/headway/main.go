@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/causal/instrument"
 )
@@ -34,6 +35,9 @@ func main() {
 	// else: it happens hundreds of times a build, and the flags are the tool's.
 	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
 		os.Exit(instrument.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == awake.Arg {
+		os.Exit(awake.Main(os.Args[2:]))
 	}
 	ctx := interruptible(os.Stderr)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/causal"
 )
 
@@ -17,12 +19,13 @@ var runProfile = causal.Run
 
 func newProfile() *cobra.Command {
 	var (
-		o       = causal.Options{By: causal.ByFunc, Top: 10, Speedups: []int{25, 50, 75, 100}}
-		build   []string
-		out     = output{format: table, html: "headway-profile.html"}
-		quiet   bool
-		include pattern
-		exclude pattern
+		o         = causal.Options{By: causal.ByFunc, Top: 10, Speedups: []int{25, 50, 75, 100}}
+		build     []string
+		out       = output{format: table, html: "headway-profile.html"}
+		quiet     bool
+		stayAwake bool
+		include   pattern
+		exclude   pattern
 	)
 	c := &cobra.Command{
 		Use:   "profile [flags] PACKAGE [-- ARGS]",
@@ -97,6 +100,13 @@ failed or was interrupted, 2 if the command line was wrong.`,
 			if err := checkPackage(c.Context(), &o); err != nil {
 				return err
 			}
+			if stayAwake {
+				k, err := awake.Start()
+				if err != nil {
+					return fmt.Errorf("--awake: %w", err)
+				}
+				defer k.Stop()
+			}
 			show := newDisplay(c.ErrOrStderr(), quiet)
 			said := make(chan struct{})
 			calm := context.AfterFunc(c.Context(), func() {
@@ -131,6 +141,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
 	f.DurationVar(&o.Duration, "duration", time.Minute, "experiment for `TIME`, after the build")
 	f.DurationVar(&o.Window, "window", 0, "one experiment lasts `TIME`; 0 goes by the rate of progress")
 	f.Uint64Var(&o.Seed, "seed", 1, "`NUMBER` that decides the order of the experiments")
+	f.BoolVar(&stayAwake, "awake", false, "keep idle processors from sleeping: sharper where work is shorter than a wake-up")
 	f.BoolVar(&o.Test, "test", false, "profile the package's tests or benchmarks")
 	f.StringArrayVar(&build, "build", nil, "`FLAGS` for go build (repeatable)")
 	f.StringVar(&o.Go, "go", "", "the go `COMMAND` to build with (default go, from PATH)")
