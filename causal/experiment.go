@@ -83,7 +83,6 @@ func (r *runner) experiments(ctx context.Context) error {
 			t.cells = append(t.cells, &cell{site: s, speedup: d, base: make([][]float64, len(r.metrics)), changed: make([][]float64, len(r.metrics))})
 		}
 	}
-	r.size()
 	r.proc.block.SetOn(true)
 	for _, k := range r.marks.list {
 		r.proc.block.SetWeight(k.id, 0)
@@ -92,12 +91,11 @@ func (r *runner) experiments(ctx context.Context) error {
 	if err := r.proc.sleep(ctx, 300*time.Millisecond); err != nil {
 		return err
 	}
-	before, err := r.measure(ctx, nil, 0)
-	if err != nil {
+	if err := r.calibrate(ctx); err != nil {
 		return err
 	}
-	r.size2(before)
-	if before, err = r.measure(ctx, nil, 0); err != nil {
+	before, err := r.measure(ctx, nil, 0)
+	if err != nil {
 		return err
 	}
 	t.baseline(before)
@@ -174,24 +172,6 @@ func (t *trial) baseline(w window) {
 		if !math.IsNaN(v) {
 			t.baselines[i] = append(t.baselines[i], v)
 		}
-	}
-}
-
-// size chooses the length of a window by the rate of progress: long enough for
-// a hundred visits, short enough for many windows.
-func (r *runner) size() {
-	r.window = r.o.Window
-	r.gap = 30 * time.Millisecond
-	if r.window == 0 {
-		r.window = 300 * time.Millisecond
-	}
-}
-
-func (r *runner) size2(w window) {
-	if n := w.fewest(); r.o.Window == 0 && w.real > 0 {
-		per := float64(w.real) / float64(max(n, 1))
-		r.window = time.Duration(min(max(100*per, 100e6), 1000e6))
-		r.gap = time.Duration(min(max(5*per, 15e6), 60e6))
 	}
 }
 

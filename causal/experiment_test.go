@@ -160,27 +160,6 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-func TestSize(t *testing.T) {
-	for _, c := range []struct {
-		visits      uint64
-		window, gap time.Duration
-		given       time.Duration
-	}{
-		{visits: 1_000_000, window: 100 * time.Millisecond, gap: 15 * time.Millisecond},
-		{visits: 200, window: 500 * time.Millisecond, gap: 25 * time.Millisecond},
-		{visits: 1, window: time.Second, gap: 60 * time.Millisecond},
-		{visits: 0, window: time.Second, gap: 60 * time.Millisecond},
-		{visits: 9, window: 70 * time.Millisecond, gap: 30 * time.Millisecond, given: 70 * time.Millisecond},
-	} {
-		r := &runner{o: &Options{Window: c.given}}
-		r.size()
-		r.size2(window{real: time.Second, events: []uint64{c.visits}})
-		if r.window != c.window || r.gap != c.gap {
-			t.Errorf("%d visits a second and %v asked give windows of %v and gaps of %v, want %v and %v", c.visits, c.given, r.window, r.gap, c.window, c.gap)
-		}
-	}
-}
-
 // Where there is no time for all candidates the busiest are tried, and it is said.
 func TestLimit(t *testing.T) {
 	o := defaults(Options{Package: "x"})

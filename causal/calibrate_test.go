@@ -1,0 +1,66 @@
+package causal
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headway-lab/headway/causal/control"
+)
+
+// visited is what the counters of one metric show, block by block, where an operation
+// takes the given times on average.
+func visited(block time.Duration, took []float64) []snapshot {
+	var out []snapshot
+	now, n := int64(1), uint64(1)
+	for _, t := range append(took, 1) {
+		out = append(out, snapshot{now: now, virtual: now, begin: []control.Count{{N: n, Last: now}}, end: []control.Count{{}}})
+		visits := uint64(float64(block) / t)
+		n += visits
+		now += int64(float64(visits) * t)
+	}
+	return out
+}
+
+// Noise that is new in every block is averaged over long windows; noise that drifts slowly
+// asks for short ones, where the pairs are closer together than the drift.
+func TestSharpest(t *testing.T) {
+	const block = 20 * time.Millisecond
+	rng := rand.New(rand.NewPCG(1, 2))
+	r := &runner{gap: 60 * time.Millisecond, metrics: []*metric{{name: "op"}}}
+	fast := make([]float64, 400)
+	for i := range fast {
+		fast[i] = 1000 * (1 + 0.2*rng.Float64())
+	}
+	if w := r.sharpest(visited(block, fast), block, time.Second, 1); w < 160*time.Millisecond {
+		t.Errorf("noise without memory: windows of %v", w)
+	}
+	slow := make([]float64, 400)
+	x := 1.0
+	for i := range slow {
+		x *= 1 + 0.05*(rng.Float64()-.5)
+		slow[i] = 1000 * x
+	}
+	if w := r.sharpest(visited(block, slow), block, time.Second, 1); w != 2*block {
+		t.Errorf("drift: windows of %v", w)
+	}
+	if w := r.sharpest(visited(block, fast[:10]), block, time.Second, 77); w != 77 {
+		t.Errorf("ten blocks cannot tell, but choose %v", w)
+	}
+	if w := r.sharpest(visited(block, fast), block, 50*time.Millisecond, 1); w > 50*time.Millisecond {
+		t.Errorf("a ceiling of 50ms: windows of %v", w)
+	}
+}
+
+// The longest window leaves time for six pairs of each of the leaders' speed-ups.
+func TestAffordable(t *testing.T) {
+	r := &runner{o: &Options{Speedups: []int{25, 50, 75, 100}}, gap: 10 * time.Millisecond,
+		sites: make([]*site, 10), deadline: time.Now().Add(time.Minute)}
+	if w := r.affordable(); w < 300*time.Millisecond || w > 303*time.Millisecond {
+		t.Errorf("a minute for 192 windows: %v each", w)
+	}
+	r.sites = nil
+	if w := r.affordable(); w != longest {
+		t.Errorf("no sites: %v", w)
+	}
+}
