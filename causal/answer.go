@@ -47,19 +47,16 @@ func (r *runner) report() *report.Report {
 	}
 	rep.Environment.More["experiments"] = fmt.Sprint(t.windows)
 	rep.Environment.More["window"] = r.window.String()
-	real := t.discoveries(1 - o.Confidence)
+	shown := t.discoveries(1-o.Confidence, o.Confidence)
 	bySite := map[*site][]*cell{}
-	var order []*site
-	for _, c := range t.cells {
-		if bySite[c.site] == nil {
-			order = append(order, c.site)
-		}
-		bySite[c.site] = append(bySite[c.site], c)
+	order := t.sites()
+	for _, s := range order {
+		bySite[s] = t.of(s)
 	}
 	strength := map[*site]float64{}
 	verdict := map[*site]string{}
 	for s, cells := range bySite {
-		verdict[s], strength[s] = judge(cells, real)
+		verdict[s], strength[s] = judge(cells, shown)
 	}
 	sort.SliceStable(order, func(i, j int) bool {
 		a, b := order[i], order[j]
@@ -85,6 +82,11 @@ func (r *runner) report() *report.Report {
 		}
 		if s.carried < 0.9 {
 			g.Notes = append(g.Notes, fmt.Sprintf("%.0f%% of this site's samples could be sped up; the rest lies in the scheduler, the collector or functions too short to time", 100*s.carried))
+		}
+		for i, e := range shown.trend[s] {
+			if e != nil && len(bySite[s]) > 1 {
+				g.Notes = append(g.Notes, fmt.Sprintf("all speed-ups taken together: %s %+.1f %% (%+.1f to %+.1f) at 50 %%, if the effect is in proportion", r.metrics[i].name, e.Percent, e.Low, e.High))
+			}
 		}
 		base := report.Case{Name: names[s] + ", as it is", Group: names[s], Baseline: true, Params: map[string]float64{"speedup": 0}, Values: map[string]report.Value{}}
 		for i, m := range r.metrics {
@@ -112,7 +114,7 @@ func (r *runner) report() *report.Report {
 					continue
 				}
 				x := -s.share * float64(c.speedup)
-				k.Effects[m.name] = report.Effect{Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Expected: &x, Real: real[c][i]}
+				k.Effects[m.name] = report.Effect{Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Expected: &x, Real: shown.real[c][i]}
 			}
 			if len(k.Effects) > 0 {
 				rep.Cases = append(rep.Cases, k)
@@ -120,7 +122,7 @@ func (r *runner) report() *report.Report {
 		}
 		rep.Groups = append(rep.Groups, g)
 	}
-	rep.Answer = r.words(order, names, bySite, verdict, real)
+	rep.Answer = r.words(order, names, bySite, verdict, shown)
 	if ns, times := int64(0), int64(0); r.proc != nil {
 		ns, times = r.proc.block.Paid()
 		rep.Environment.More["delays"] = fmt.Sprintf("%d, together %.1f s", times, float64(ns)/1e9)
@@ -138,34 +140,21 @@ func value(e effect.Estimate) report.Value {
 	return v
 }
 
-// discoveries says, per cell and metric, whether an effect is real: its
-// interval excludes 0 and it survives the control of the false discovery rate.
-func (t *trial) discoveries(q float64) map[*cell][]bool {
-	out := map[*cell][]bool{}
-	var p []float64
-	var where [][2]int
-	for i, c := range t.cells {
-		out[c] = make([]bool, len(c.effects))
-		for j, e := range c.effects {
-			if finite(e.P) {
-				p = append(p, e.P)
-				where = append(where, [2]int{i, j})
-			}
-		}
-	}
-	for k, ok := range effect.FDR(p, q) {
-		c := t.cells[where[k][0]]
-		e := c.effects[where[k][1]]
-		out[c][where[k][1]] = ok && (e.High < 0 || e.Low > 0)
-	}
-	return out
-}
-
 // small effects are not worth anybody's work, however certain.
 const small = 1.0
 
-func judge(cells []*cell, real map[*cell][]bool) (string, float64) {
+func judge(cells []*cell, shown found) (string, float64) {
 	better, worse := 0.0, 0.0
+	sure := false // the speed-ups taken together say so
+	if len(cells) > 0 {
+		for _, e := range shown.trend[cells[0].site] {
+			if e != nil {
+				sure = true
+				better = max(better, -e.Percent)
+				worse = max(worse, e.Percent)
+			}
+		}
+	}
 	measured := false
 	speedups, agree := 0, 0
 	for _, c := range cells {
@@ -174,7 +163,7 @@ func judge(cells []*cell, real map[*cell][]bool) (string, float64) {
 			if finite(e.Low) && finite(e.High) {
 				measured, told = true, true
 			}
-			if !real[c][i] {
+			if !shown.real[c][i] {
 				continue
 			}
 			any = true
@@ -191,7 +180,7 @@ func judge(cells []*cell, real map[*cell][]bool) (string, float64) {
 	switch {
 	case !measured:
 		return TooFew, 0
-	case speedups > 2 && agree == 1 && max(better, worse) >= small:
+	case speedups > 2 && agree == 1 && !sure && max(better, worse) >= small:
 		// One speed-up alone, while those beside it say nothing: as likely chance.
 		return Unclear, 0
 	case better >= small && worse >= small:
@@ -214,7 +203,7 @@ func rank(verdict string) int {
 }
 
 // words answers the question in a sentence.
-func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]*cell, verdict map[*site]string, real map[*cell][]bool) string {
+func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]*cell, verdict map[*site]string, shown found) string {
 	var parts []string
 	for _, s := range order {
 		if verdict[s] != WorthIt && verdict[s] != Mixed {
@@ -224,20 +213,30 @@ func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]
 		at := 0
 		for _, c := range cells[s] {
 			for i, e := range c.effects {
-				if real[c][i] && e.Percent < 0 && (best == nil || c.speedup == 50 && best.speedup != 50 || best.speedup != 50 && e.Percent < best.effects[at].Percent || c == best && e.Percent < best.effects[at].Percent) {
+				if shown.real[c][i] && e.Percent < 0 && (best == nil || c.speedup == 50 && best.speedup != 50 || best.speedup != 50 && e.Percent < best.effects[at].Percent || c == best && e.Percent < best.effects[at].Percent) {
 					best, at = c, i
 				}
 			}
 		}
-		if best == nil {
+		var e effect.Effect
+		speedup := 50
+		if best != nil {
+			e, speedup = best.effects[at], best.speedup
+		} else {
+			for i, x := range shown.trend[s] {
+				if x != nil && x.Percent < e.Percent {
+					e, at = *x, i
+				}
+			}
+		}
+		if e.Percent >= 0 {
 			continue
 		}
-		e := best.effects[at]
 		what := "time per " + r.metrics[at].name
 		if r.metrics[at].latency {
 			what = r.metrics[at].name
 		}
-		parts = append(parts, fmt.Sprintf("%s %d%% faster would cut %s by %.1f%% (%.1f to %.1f)", names[s], best.speedup, what, -e.Percent, -e.High, -e.Low))
+		parts = append(parts, fmt.Sprintf("%s %d%% faster would cut %s by %.1f%% (%.1f to %.1f)", names[s], speedup, what, -e.Percent, -e.High, -e.Low))
 		if len(parts) == 2 {
 			break
 		}

@@ -29,7 +29,7 @@ func TestJudge(t *testing.T) {
 		{"none", nil, TooFew, 0},
 	} {
 		tr := &trial{cells: []*cell{fake(&site{}, 50, c.effects...)}}
-		verdict, strength := judge(tr.cells, tr.discoveries(0.05))
+		verdict, strength := judge(tr.cells, tr.discoveries(0.05, 0.95))
 		if verdict != c.verdict || strength != c.strength {
 			t.Errorf("%s: %q, %g; want %q, %g", c.name, verdict, strength, c.verdict, c.strength)
 		}
@@ -55,7 +55,7 @@ func TestDiscoveries(t *testing.T) {
 	none := fake(&site{}, 50, [3]float64{-20, -21, -19})
 	none.effects[0].P = math.NaN()
 	tr.cells = append(tr.cells, sure, odd, none)
-	real := tr.discoveries(0.05)
+	real := tr.discoveries(0.05, 0.95).real
 	for _, c := range tr.cells {
 		want := c == sure
 		if real[c][0] != want {

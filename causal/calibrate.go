@@ -33,7 +33,8 @@ func (r *runner) calibrate(ctx context.Context) error {
 		return nil
 	}
 	per := time.Duration(float64(w.real) / float64(max(n, 1)))
-	r.gap = min(max(5*per, 10*time.Millisecond), 60*time.Millisecond)
+	// Queues need some visits to forget the setting before.
+	r.gap = min(max(10*per, 10*time.Millisecond), 100*time.Millisecond)
 	if r.o.Window != 0 {
 		return nil
 	}

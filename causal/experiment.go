@@ -17,7 +17,8 @@ type cell struct {
 	speedup int
 	base    [][]float64
 	changed [][]float64
-	stuck   int // experiments in which no virtual time was left
+	batch   []int // of each pair
+	stuck   int   // experiments in which no virtual time was left
 	effects []effect.Effect
 }
 
@@ -63,6 +64,7 @@ type trial struct {
 	cells     []*cell
 	baselines [][]float64 // per metric, every baseline window
 	windows   int
+	batches   int // runs of experiments with baselines of their own
 	rng       *rand.Rand
 }
 
@@ -110,6 +112,7 @@ func (r *runner) experiments(ctx context.Context) error {
 			return err
 		}
 		t.baseline(before)
+		t.batches++
 		for _, c := range batch {
 			if time.Now().Add(2 * (r.window + r.gap)).After(r.deadline) {
 				break
@@ -124,7 +127,7 @@ func (r *runner) experiments(ctx context.Context) error {
 			}
 			t.baseline(after)
 			t.windows++
-			c.add(before, change, after, r.o)
+			c.add(before, change, after, t.batches, r.o)
 			before = after
 			if t.windows%10 == 0 {
 				r.event("experiment", t.status())
@@ -176,7 +179,7 @@ func (t *trial) baseline(w window) {
 }
 
 // add records a pair: the change against the mean of the baselines around it.
-func (c *cell) add(before, change, after window, o *Options) {
+func (c *cell) add(before, change, after window, batch int, o *Options) {
 	if float64(change.virtual) < 0.05*float64(change.real) {
 		c.stuck++
 		return
@@ -196,6 +199,7 @@ func (c *cell) add(before, change, after window, o *Options) {
 		c.base[i] = append(c.base[i], (before.values[i]+after.values[i])/2)
 		c.changed[i] = append(c.changed[i], v)
 	}
+	c.batch = append(c.batch, batch)
 	c.effects = c.effects[:0]
 	for i := range c.base {
 		c.effects = append(c.effects, effect.Paired(c.base[i], c.changed[i], o.Confidence, o.Seed))

@@ -63,7 +63,7 @@ func TestSchedule(t *testing.T) {
 			if stuck[c] {
 				w.virtual = 0
 			}
-			c.add(measured(100), w, measured(102), &o)
+			c.add(measured(100), w, measured(102), 0, &o)
 			tr.windows++
 			tr.status()
 			tr.done(&o)
@@ -90,7 +90,7 @@ func TestScreening(t *testing.T) {
 			t.Fatalf("%s is screened at %d%%", c.site.name, c.speedup)
 		}
 		first[c.site]++
-		c.add(measured(100), measured(90), measured(100), &o)
+		c.add(measured(100), measured(90), measured(100), 0, &o)
 		tr.windows++
 	}
 	for s, n := range first {
@@ -113,7 +113,7 @@ func TestLeading(t *testing.T) {
 			if c.site == tr.cells[len(tr.cells)-1].site {
 				v = 60
 			}
-			c.add(measured(100), measured(v+float64(i%3)/10), measured(100), &o)
+			c.add(measured(100), measured(v+float64(i%3)/10), measured(100), 0, &o)
 		}
 	}
 	lead := tr.leading(&o)
@@ -137,7 +137,7 @@ func TestAdd(t *testing.T) {
 	still.virtual = time.Second / 100
 	none := measured(0)
 	for i, w := range []window{still, none} {
-		c.add(measured(100), w, measured(100), &o)
+		c.add(measured(100), w, measured(100), 0, &o)
 		if c.pairs() != 0 || c.stuck != i+1 {
 			t.Errorf("%+v counts as a pair", w)
 		}
@@ -153,7 +153,7 @@ func TestAdd(t *testing.T) {
 		t.Errorf("an empty cell is known to %g around %g", c.half(), c.best())
 	}
 	for range 10 {
-		c.add(measured(90), measured(50), measured(110), &o)
+		c.add(measured(90), measured(50), measured(110), 0, &o)
 	}
 	if c.pairs() != 10 || c.base[0][0] != 100 || c.changed[0][0] != 50 || c.best() > -49 || c.best() < -51 || c.half() > 1 {
 		t.Errorf("%d pairs of %v and %v: %g within %g", c.pairs(), c.base, c.changed, c.best(), c.half())

@@ -313,7 +313,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 	rows := make([]Row, len(o.speedups))
 	for i, d := range o.speedups {
 		rows[i] = Row{Program: c.program.Name, Step: c.step.String(), Site: c.site.Name, Speedup: d, Metric: c.program.metric(),
-			Closed: c.site.Closed(float64(d)), Ideal: c.step >= c.program.Ideal, CozNote: cozNote, Load: load()}
+			Closed: c.site.Closed(float64(d)), Ideal: c.step >= c.program.Ideal, Limit: c.program.Limit, CozNote: cozNote, Load: load()}
 	}
 	var failed error
 	note := func(what string, err error) {
@@ -332,7 +332,11 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		}
 	}
 	if p != nil && ctx.Err() == nil {
-		effects, err := p.Predict(ctx, Job{c.program, c.site, c.step, e.Iters, o.speedups, o.duration})
+		d := o.duration
+		if c.program.Long {
+			d *= 2
+		}
+		effects, err := p.Predict(ctx, Job{c.program, c.site, c.step, e.Iters, o.speedups, d})
 		if err != nil {
 			note("prediction", err)
 		}

@@ -36,6 +36,8 @@ type Row struct {
 	TruthFrom string    `json:"truth_from"`        // "real edit"; or "closed form" where there is none, or others disturbed it and the closed form holds
 	Error     *float64  `json:"error,omitempty"`   // predicted - truth, in points
 	Covered   *bool     `json:"covered,omitempty"` // whether the predicted interval contains the truth
+	Agrees    *bool     `json:"agrees,omitempty"`  // the same, with the uncertainty of a truth that was measured itself
+	Limit     string    `json:"limit,omitempty"`   // why the goals leave the row out
 	Coz       *Interval `json:"coz,omitempty"`
 	CozNote   string    `json:"coz_note,omitempty"` // why there is no Coz
 	Load      float64   `json:"load"`               // of the machine when the cell began
@@ -59,7 +61,21 @@ func (r *Row) judge() {
 	if r.Predicted != nil {
 		e, c := r.Predicted.Percent-r.Truth, r.Predicted.contains(r.Truth)
 		r.Error, r.Covered = &e, &c
+		a := c
+		if r.TruthFrom == "real edit" {
+			a = agrees(*r.Predicted, *r.Edit)
+		}
+		r.Agrees = &a
 	}
+}
+
+// agrees reports whether two measured effects may be the same: whether the interval of
+// their difference holds 0.
+func agrees(a, b Interval) bool {
+	if a.Percent > b.Percent {
+		a, b = b, a
+	}
+	return b.Percent-a.Percent <= math.Hypot(a.High-a.Percent, b.Percent-b.Low)
 }
 
 // The goals that a profile has to meet.
@@ -76,7 +92,10 @@ type Summary struct {
 	MeanError   float64 `json:"mean_error"`  // of absolute errors, in points
 	WorstError  float64 `json:"worst_error"` // in points, with its sign
 	Worst       string  `json:"worst,omitempty"`
-	Coverage    float64 `json:"coverage"`     // percent
+	Coverage    float64 `json:"coverage"`     // percent of the intervals that hold the truth, its own uncertainty counted
+	Points      float64 `json:"points"`       // percent that hold it as if it were known exactly
+	Limits      int     `json:"limits"`       // rows that the goals leave out
+	LimitError  float64 `json:"limit_error"`  // their mean absolute error
 	EditAgainst float64 `json:"edit_against"` // mean absolute difference of real edits and closed forms where both should agree and nobody disturbed
 	Edits       int     `json:"edits"`        // how many those are
 	CozRows     int     `json:"coz_rows"`
@@ -86,17 +105,26 @@ type Summary struct {
 
 func (r *Results) summarize() {
 	s := Summary{Rows: len(r.Rows)}
-	covered := 0
+	covered, points := 0, 0
 	for _, row := range r.Rows {
-		if row.Error != nil {
+		if row.Limit != "" {
+			s.Rows--
+			if row.Error != nil {
+				s.Limits++
+				s.LimitError += math.Abs(*row.Error)
+			}
+		} else if row.Error != nil {
 			s.Predicted++
 			s.MeanError += math.Abs(*row.Error)
 			if math.Abs(*row.Error) >= math.Abs(s.WorstError) {
 				s.WorstError = *row.Error
 				s.Worst = fmt.Sprintf("%s %s %s at %d%%", row.Program, row.Step, row.Site, row.Speedup)
 			}
-			if *row.Covered {
+			if *row.Agrees {
 				covered++
+			}
+			if *row.Covered {
+				points++
 			}
 		}
 		if row.Edit != nil && row.Ideal && row.Others <= disturbed {
@@ -111,6 +139,10 @@ func (r *Results) summarize() {
 	if s.Predicted > 0 {
 		s.MeanError /= float64(s.Predicted)
 		s.Coverage = 100 * float64(covered) / float64(s.Predicted)
+		s.Points = 100 * float64(points) / float64(s.Predicted)
+	}
+	if s.Limits > 0 {
+		s.LimitError /= float64(s.Limits)
 	}
 	if s.Edits > 0 {
 		s.EditAgainst /= float64(s.Edits)
@@ -191,7 +223,10 @@ func printRows(w io.Writer, rows []Row) {
 			}
 		}
 		if r.Predicted != nil {
-			predicted, e, covered = r.Predicted.String(), fmt.Sprintf("%+.1f", *r.Error), map[bool]string{true: "yes", false: "NO"}[*r.Covered]
+			predicted, e, covered = r.Predicted.String(), fmt.Sprintf("%+.1f", *r.Error), map[bool]string{true: "yes", false: "NO"}[*r.Agrees]
+			if r.Limit != "" {
+				covered = "limit"
+			}
 		}
 		if r.Coz != nil {
 			coz = fmt.Sprintf("%+.1f", r.Coz.Percent)
@@ -199,6 +234,9 @@ func printRows(w io.Writer, rows []Row) {
 		fmt.Fprintf(w, line, r.Program, r.Step, r.Site, fmt.Sprint(r.Speedup), closed, edit, predicted, e, covered, coz)
 	}
 	if len(rows) > 0 {
+		if rows[0].Limit != "" {
+			fmt.Fprintf(w, "    documented limit: %s\n", rows[0].Limit)
+		}
 		for _, n := range rows[0].Notes {
 			fmt.Fprintf(w, "    %s\n", n)
 		}
@@ -227,6 +265,10 @@ func printSummary(w io.Writer, s Summary) {
 	fmt.Fprintf(w, "  mean absolute error  %5.1f points  goal %.0f    %s\n", s.MeanError, goalMean, mark(s.MeanError <= goalMean))
 	fmt.Fprintf(w, "  worst error          %+5.1f points  goal %.0f    %s  (%s)\n", s.WorstError, goalWorst, mark(math.Abs(s.WorstError) <= goalWorst), s.Worst)
 	fmt.Fprintf(w, "  intervals covering   %5.0f %%       goal %.0f   %s\n", s.Coverage, goalCoverage, mark(s.Coverage >= goalCoverage))
+	fmt.Fprintf(w, "    if the real edits were exact %3.0f %%\n", s.Points)
+	if s.Limits > 0 {
+		fmt.Fprintf(w, "  left out: %d rows of documented limits, mean absolute error %.1f points\n", s.Limits, s.LimitError)
+	}
 	if s.Predicted < s.Rows {
 		fmt.Fprintf(w, "  %d rows have no prediction: MISSED\n", s.Rows-s.Predicted)
 	}

@@ -21,3 +21,33 @@ func TestTruth(t *testing.T) {
 		}
 	}
 }
+
+func TestAgrees(t *testing.T) {
+	for _, c := range []struct {
+		a, b Interval
+		want bool
+	}{
+		{Interval{-20, -22, -18, 5}, Interval{-20, -21, -19, 5}, true},
+		{Interval{-20, -23, -18, 5}, Interval{-24, -25, -20, 5}, true},  // 4 apart, 5 allowed
+		{Interval{-24, -25, -20, 5}, Interval{-20, -23, -18, 5}, true},  // the same the other way round
+		{Interval{-20, -22, -12, 5}, Interval{-24, -35, -23, 5}, false}, // the sides that face each other count
+		{Interval{-20, -21, -19, 5}, Interval{-24, -25, -23, 5}, false},
+	} {
+		if got := agrees(c.a, c.b); got != c.want {
+			t.Errorf("%v and %v agree: %v", c.a, c.b, got)
+		}
+	}
+}
+
+// Rows of documented limits are shown and left out of the goals.
+func TestLimits(t *testing.T) {
+	good, bad := Row{Closed: -10, Ideal: true, Predicted: &Interval{-10, -11, -9, 6}}, Row{Closed: -60, Limit: "outside", Predicted: &Interval{-20, -21, -19, 6}}
+	r := Results{Rows: []Row{good, bad}}
+	for i := range r.Rows {
+		r.Rows[i].judge()
+	}
+	r.summarize()
+	if s := r.Summary; !s.Met || s.Rows != 1 || s.Limits != 1 || s.LimitError != 40 || s.MeanError != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -31,7 +31,12 @@ var edits = map[string][]edit{
 		{"proc.go", "\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n", "\tif headwayOn != 0 {\n\t\theadwayReady(gp)\n\t}\n\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n"},
 		{"proc.go", "\tnewg.runningCleanups.Store(false)\n", "\tnewg.runningCleanups.Store(false)\n\tif headwayBase != 0 {\n\t\theadwaySpawn(newg)\n\t}\n"},
 		{"proc.go", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n\tif headwayOn != 0 {\n\t\theadwayPay()\n\t}\n"},
+		// Who has no effects for others to see pays when the scheduler takes the processor away.
+		{"proc.go", "func gopreempt_m(gp *g) {\n", "func gopreempt_m(gp *g) {\n\tif headwayOn != 0 {\n\t\theadwayPayLoop(nil)\n\t}\n"},
 		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif headwayOn != 0 {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
+
+		// A thief waits a little before it takes what its victim may be about to run.
+		{"proc.go", "\t\t\t\t\t\t\t\t\tusleep(3)\n", "\t\t\t\t\t\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\t\t\t\t\t\theadwayNap(3)\n\t\t\t\t\t\t\t\t\t} else {\n\t\t\t\t\t\t\t\t\t\tusleep(3)\n\t\t\t\t\t\t\t\t\t}\n"},
 
 		// System calls.
 		{"proc.go", "\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n", "\tif headwayOn != 0 {\n\t\theadwaySyscall()\n\t}\n\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n"},
@@ -95,6 +100,7 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		{"mutex.go", "func (m *Mutex) Lock() {\n\t", "func (m *Mutex) Lock() {\n\t" + pay},
 		{"mutex.go", "func (m *Mutex) TryLock() bool {\n\t", "func (m *Mutex) TryLock() bool {\n\t" + pay},
 		{"mutex.go", "func (m *Mutex) Unlock() {\n\t", "func (m *Mutex) Unlock() {\n\t" + pay},
+		{"mutex.go", "\t\t\truntime_doSpin()\n\t\t\titer++\n", "\t\t\tif headwayOn == 0 {\n\t\t\t\truntime_doSpin()\n\t\t\t\titer++\n\t\t\t} else if headwaySpin() {\n\t\t\t\titer++\n\t\t\t}\n"},
 		{"mutex.go", "\t\t\t\tbreak // locked the mutex with CAS\n", "\t\t\t\tif headwayOn != 0 && iter > 0 {\n\t\t\t\t\theadwayLift()\n\t\t\t\t}\n\t\t\t\tbreak // locked the mutex with CAS\n"},
 	},
 	"sync": {
@@ -119,6 +125,9 @@ var decls = map[string]string{
 	"internal/sync": hookDecls + `
 //go:linkname headwayLift runtime.headwayLift
 func headwayLift()
+
+//go:linkname headwaySpin runtime.headwaySpin
+func headwaySpin() bool
 `,
 	"sync": hookDecls,
 	"internal/poll": `
