@@ -58,7 +58,7 @@ var edits = map[string][]edit{
 	}
 	shift := headwayDebt(now)
 	_, pollUntil, ran = ts.headwayCheck(now-shift, nil)
-	if pollUntil != 0 {
+	if pollUntil != 0 && pollUntil < maxWhen/2 {
 		pollUntil += shift
 	}
 	return now, pollUntil, ran
