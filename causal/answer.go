@@ -37,6 +37,9 @@ func (r *runner) report() *report.Report {
 		},
 		Warnings: append([]string{}, r.warnings...),
 	}
+	if r.runs > 0 {
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("the program came to its end %d times and was started again: the experiments are spread over its runs", r.runs))
+	}
 	for _, m := range r.metrics {
 		rep.Metrics = append(rep.Metrics, m.report())
 	}

@@ -91,7 +91,10 @@ func (r *runner) experiments(ctx context.Context) error {
 	}
 	// The accounting itself slows the program a little: let that settle.
 	if err := r.proc.sleep(ctx, 300*time.Millisecond); err != nil {
-		return err
+		if err = r.again(ctx, err); err != nil {
+			return err
+		}
+		r.proc.block.SetOn(true)
 	}
 	if err := r.calibrate(ctx); err != nil {
 		return err

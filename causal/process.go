@@ -17,6 +17,7 @@ import (
 type process struct {
 	block *control.Block
 	cmd   *exec.Cmd
+	begun time.Time
 	done  chan struct{} // closed when it has ended
 	err   error
 }
@@ -43,7 +44,7 @@ func start(o *Options, dir, bin string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{block: block, done: make(chan struct{})}
+	p := &process{block: block, done: make(chan struct{}), begun: time.Now()}
 	p.cmd = exec.Command(bin, o.Args...)
 	p.cmd.Dir = o.Dir
 	env := o.Env

@@ -36,6 +36,7 @@ type runner struct {
 
 	window, gap time.Duration
 	lastDebt    int64
+	runs        int // how often the program was started again
 	deadline    time.Time
 
 	stacks   []stackOf

@@ -2,6 +2,7 @@ package causal
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"time"
@@ -11,32 +12,40 @@ import (
 
 // sample collects stacks for d.
 func (r *runner) sample(ctx context.Context, d time.Duration) error {
-	b := r.proc.block
-	if os.Getenv("HEADWAY_CLOCK") == "timer" {
-		b.ForceClock(control.ClockTimer)
-	}
-	b.SetSample(samplePeriod.Nanoseconds())
 	end := time.Now().Add(d)
 	var raw []control.Sample
-	var err error
-	for time.Now().Before(end) && err == nil {
-		err = r.proc.sleep(ctx, 20*time.Millisecond)
-		got, lost := b.Samples()
-		raw = append(raw, got...)
-		r.lost += lost
-	}
-	b.SetSample(0)
-	r.sampled = d
-	r.clock = b.Clock()
-	base := b.TextBase()
-	if len(raw) > 0 && err == nil {
-		var st []stackOf
-		if st, err = r.symbols.resolve(ctx, base, raw); err == nil {
+	for {
+		b := r.proc.block
+		if os.Getenv("HEADWAY_CLOCK") == "timer" {
+			b.ForceClock(control.ClockTimer)
+		}
+		b.SetSample(samplePeriod.Nanoseconds())
+		var err error
+		for time.Now().Before(end) && err == nil {
+			err = r.proc.sleep(ctx, 20*time.Millisecond)
+			got, lost := b.Samples()
+			raw = append(raw, got...)
+			r.lost += lost
+		}
+		b.SetSample(0)
+		r.sampled = d
+		r.clock = b.Clock()
+		if len(raw) > 0 && ctx.Err() == nil {
+			st, resolveErr := r.symbols.resolve(ctx, b.TextBase(), raw)
+			if resolveErr != nil {
+				return errors.Join(err, resolveErr)
+			}
 			r.pr.findFiles(st)
 			r.stacks = append(r.stacks, st...)
+			raw = raw[:0]
+		}
+		if err == nil {
+			return nil
+		}
+		if err = r.again(ctx, err); err != nil {
+			return err
 		}
 	}
-	return err
 }
 
 // tooShort finds marks that are entered so often that they cost more than 2% of a processor.
@@ -51,7 +60,10 @@ func (r *runner) tooShort(ctx context.Context) ([]*carrier, error) {
 	}
 	t := time.Now()
 	if err := r.proc.sleep(ctx, d); err != nil {
-		return nil, err
+		if err = r.again(ctx, err); err != nil {
+			return nil, err
+		}
+		return r.tooShort(ctx)
 	}
 	sec := time.Since(t).Seconds()
 	r.rates = map[int]float64{}

@@ -115,8 +115,22 @@ func (r *runner) set(s *site, speedup int) {
 	r.lastDebt = debt
 }
 
-// measure runs one experiment: the change, a gap until it has taken hold, and the window.
+// measure runs one experiment; if the program comes to its end meanwhile, in the next run.
 func (r *runner) measure(ctx context.Context, s *site, speedup int) (window, error) {
+	for {
+		w, err := r.once(ctx, s, speedup)
+		if err == nil {
+			return w, nil
+		}
+		if err = r.again(ctx, err); err != nil {
+			return w, err
+		}
+		r.proc.block.SetOn(true)
+	}
+}
+
+// once runs one experiment: the change, a gap until it has taken hold, and the window.
+func (r *runner) once(ctx context.Context, s *site, speedup int) (window, error) {
 	r.set(s, speedup)
 	if err := r.proc.sleep(ctx, r.gap); err != nil {
 		return window{}, err
