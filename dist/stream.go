@@ -1,59 +1,52 @@
 package dist
 
 import (
-	"hash/fnv"
 	"math"
 	"math/bits"
 )
 
-// Stream is a sequence of random numbers: O'Neill's PCG with 128 bits of state
-// and the DXSM output function. Streams of different names are independent of
-// each other, so that adding a node to a network leaves the numbers of all
-// others as they were, and two cases that share a seed see the same luck.
-type Stream struct{ hi, lo, incHi, incLo uint64 }
+// Stream is a sequence of random numbers: SplitMix64 (G. L. Steele, D. Lea,
+// C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). It
+// is two words, so that every node of a network, and every request in it, can
+// have its own: then a request has the same luck whatever way it takes, adding a
+// node leaves the numbers of all others as they were, and two cases that share a
+// seed differ by the change alone.
+type Stream struct{ state, gamma uint64 }
+
+const golden = 0x9e3779b97f4a7c15
 
 // NewStream gives the stream of a name under a seed.
 func NewStream(seed uint64, name string) *Stream {
-	h := fnv.New128a()
-	h.Write([]byte(name))
-	sum := h.Sum(nil)
-	word := func(b []byte) (x uint64) {
-		for _, c := range b {
-			x = x<<8 | uint64(c)
-		}
-		return x
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 1099511628211
 	}
-	s := &Stream{incHi: word(sum[:8]), incLo: word(sum[8:]) | 1}
-	s.hi, s.lo = mix(seed), mix(seed^0x9e3779b97f4a7c15)
-	s.Uint64()
-	s.Uint64()
-	return s
+	s := At(mix(seed+golden) ^ mix(h))
+	return &s
 }
 
-// mix is the finalizer of MurmurHash3: seeds that differ in a bit differ in half of them.
+// At gives the stream of a key. Streams of different keys are independent.
+func At(key uint64) Stream {
+	// The increments are odd, and not too regular: Steele's advice.
+	g := mix(key^0xd1342543de82ef95) | 1
+	if bits.OnesCount64(g^g>>1) < 24 {
+		g ^= 0xaaaaaaaaaaaaaaaa
+	}
+	return Stream{mix(key), g}
+}
+
+// mix is the finalizer of SplitMix64 (D. Stafford's variant 13): it makes numbers
+// that differ in a bit differ in half of them.
 func mix(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // Uint64 is uniform over all 64-bit numbers.
 func (s *Stream) Uint64() uint64 {
-	const cheap = 0xda942042e4dd58b5
-	hi, lo := s.hi, s.lo
-	// The state moves on: times the cheap multiplier, plus the stream's increment.
-	h, l := bits.Mul64(lo, cheap)
-	h += hi * cheap
-	var carry uint64
-	s.lo, carry = bits.Add64(l, s.incLo, 0)
-	s.hi, _ = bits.Add64(h, s.incHi, carry)
-	// The output: double xorshift multiply.
-	hi ^= hi >> 32
-	hi *= cheap
-	hi ^= hi >> 48
-	return hi * (lo | 1)
+	s.state += s.gamma
+	return mix(s.state)
 }
 
 // Float64 is uniform in [0, 1).

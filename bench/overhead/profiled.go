@@ -174,11 +174,14 @@ func (s *profiled) conduct(block *control.Block, p program, st state, round int,
 		// Odd windows are changes. Each run tries other ones: over the rounds, all.
 		try := round*3 + n/2
 		for i, site := range p.sites {
-			weight := 0.0
-			if n%2 == 1 && i == try%len(p.sites) {
-				weight = float64(speedups[try/len(p.sites)%len(speedups)]) / 100
+			weight := int32(0)
+			if i == try%len(p.sites) {
+				weight = 1 // a baseline reads the clock as its experiments do
+				if n%2 == 1 {
+					weight = int32(math.Round(float64(speedups[try/len(p.sites)%len(speedups)]) / 100 * control.One))
+				}
 			}
-			block.SetWeight(s.ids[site], int32(math.Round(weight*control.One)))
+			block.SetWeight(s.ids[site], weight)
 		}
 		debt := block.Debt(control.Now())
 		block.SetForgive(forgiven)

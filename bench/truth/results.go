@@ -94,6 +94,9 @@ type Summary struct {
 	Worst       string  `json:"worst,omitempty"`
 	Coverage    float64 `json:"coverage"`     // percent of the intervals that hold the truth, its own uncertainty counted
 	Points      float64 `json:"points"`       // percent that hold it as if it were known exactly
+	Sharp       int     `json:"sharp"`        // rows whose truth is known to 5 points
+	SharpError  float64 `json:"sharp_error"`  // their mean absolute error
+	SharpOver   int     `json:"sharp_over"`   // how many of them are off by more than the goal for the worst
 	Limits      int     `json:"limits"`       // rows that the goals leave out
 	LimitError  float64 `json:"limit_error"`  // their mean absolute error
 	EditAgainst float64 `json:"edit_against"` // mean absolute difference of real edits and closed forms where both should agree and nobody disturbed
@@ -120,6 +123,13 @@ func (r *Results) summarize() {
 				s.WorstError = *row.Error
 				s.Worst = fmt.Sprintf("%s %s %s at %d%%", row.Program, row.Step, row.Site, row.Speedup)
 			}
+			if row.TruthFrom != "real edit" || row.Edit.High-row.Edit.Low <= 2*goalWorst {
+				s.Sharp++
+				s.SharpError += math.Abs(*row.Error)
+				if math.Abs(*row.Error) > goalWorst {
+					s.SharpOver++
+				}
+			}
 			if *row.Agrees {
 				covered++
 			}
@@ -140,6 +150,9 @@ func (r *Results) summarize() {
 		s.MeanError /= float64(s.Predicted)
 		s.Coverage = 100 * float64(covered) / float64(s.Predicted)
 		s.Points = 100 * float64(points) / float64(s.Predicted)
+	}
+	if s.Sharp > 0 {
+		s.SharpError /= float64(s.Sharp)
 	}
 	if s.Limits > 0 {
 		s.LimitError /= float64(s.Limits)
@@ -266,6 +279,7 @@ func printSummary(w io.Writer, s Summary) {
 	fmt.Fprintf(w, "  worst error          %+5.1f points  goal %.0f    %s  (%s)\n", s.WorstError, goalWorst, mark(math.Abs(s.WorstError) <= goalWorst), s.Worst)
 	fmt.Fprintf(w, "  intervals covering   %5.0f %%       goal %.0f   %s\n", s.Coverage, goalCoverage, mark(s.Coverage >= goalCoverage))
 	fmt.Fprintf(w, "    if the real edits were exact %3.0f %%\n", s.Points)
+	fmt.Fprintf(w, "  where the truth is known to 5 points (%d rows): mean %.1f points, %d rows over %.0f\n", s.Sharp, s.SharpError, s.SharpOver, goalWorst)
 	if s.Limits > 0 {
 		fmt.Fprintf(w, "  left out: %d rows of documented limits, mean absolute error %.1f points\n", s.Limits, s.LimitError)
 	}

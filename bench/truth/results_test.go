@@ -47,7 +47,7 @@ func TestLimits(t *testing.T) {
 		r.Rows[i].judge()
 	}
 	r.summarize()
-	if s := r.Summary; !s.Met || s.Rows != 1 || s.Limits != 1 || s.LimitError != 40 || s.MeanError != 0 {
+	if s := r.Summary; !s.Met || s.Rows != 1 || s.Limits != 1 || s.LimitError != 40 || s.MeanError != 0 || s.Sharp != 1 || s.SharpOver != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headway-lab/headway/causal"
+	"github.com/headway-lab/headway/sim/scenario"
+)
+
+func newSim() *cobra.Command {
+	var (
+		out          = output{format: table}
+		seed         uint64
+		replications int
+		quiet        bool
+	)
+	c := &cobra.Command{
+		Use:   "sim [flags] FILE.star",
+		Short: "What if requests went another way?",
+		Long: `Sim runs networks of servers, queues and balancers in virtual time, and compares
+them: the latencies and losses of each case, and the effect against the baseline.
+
+FILE.star is written in Starlark, a small dialect of Python. Networks are
+compositions of nodes; times are in milliseconds:
+
+  dyno = lambda: cable(2, queue(delay(20, exponential(100, server("rails")))))
+
+  simulate(arrivals = poisson(1.5), requests = 100000)
+  case("random", random(pool(250, dyno)), baseline = True)
+  case("least connections", least_connections(pool(250, dyno)))
+
+Every case is run many times, with the same luck for all of them, until its
+median and p99 are known to one percent. The figures depend on the file and the
+seed alone: not on the machine, and not on the number of processors.
+
+The exit status is 0 if the simulation is complete, 1 if it failed or was
+interrupted, 2 if the command line or the file was wrong.`,
+		Example: `  headway sim examples/sim/bamboo.star
+  headway sim --seed 7 --replications 30 --html bamboo.html examples/sim/bamboo.star
+  headway sim --format json examples/sim/routers.star | jq .answer`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("want one scenario file, such as examples/sim/bamboo.star; got %d", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return []cobra.Completion{"star"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			src, err := os.ReadFile(args[0])
+			if err != nil {
+				return usagef("%s cannot be read: %w", args[0], plain(err))
+			}
+			x, err := scenario.Read(args[0], src)
+			if err != nil {
+				return usagef("%w", err)
+			}
+			x.Seed = seed
+			if c.Flags().Changed("replications") {
+				if replications < 4 {
+					return usagef("--replications %d: want at least 4, for an interval", replications)
+				}
+				x.Least, x.Most = replications, replications
+			}
+			show := newDisplay(c.ErrOrStderr(), quiet)
+			begin := time.Now()
+			var lock sync.Mutex
+			x.Progress = func(done, most int) {
+				lock.Lock()
+				defer lock.Unlock()
+				e := causal.Event{Phase: "simulate", Text: fmt.Sprintf("%d runs", done), Elapsed: time.Since(begin)}
+				if done > 0 {
+					e.Total = e.Elapsed * time.Duration(most) / time.Duration(done)
+				}
+				show.event(e)
+			}
+			r, runErr := x.Run(c.Context())
+			show.close()
+			if r == nil {
+				if c.Context().Err() != nil {
+					return interrupted(c.Context(), runErr, "nothing was found yet")
+				}
+				return usagef("%s: %w", args[0], runErr)
+			}
+			r.Command = append([]string{"headway"}, os.Args[1:]...)
+			err = out.write(r, c.OutOrStdout(), show.say)
+			return errors.Join(err, interrupted(c.Context(), runErr, "these are the replications that were complete"))
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.Uint64Var(&seed, "seed", 1, "`NUMBER` that decides all luck")
+	f.IntVar(&replications, "replications", 0, "run every case `N` times; 0 until it is known to 1 %")
+	f.Var(newChoice(&out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
+	f.StringVar(&out.json, "json", "", "write the report as JSON to `FILE`")
+	f.StringVar(&out.html, "html", "", "write the report as one HTML page to `FILE`")
+	f.BoolVar(&quiet, "quiet", false, "no progress on standard error")
+	c.MarkFlagFilename("json", "json")
+	c.MarkFlagFilename("html", "html")
+	return c
+}

@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/headway-lab/headway/dist"
+)
+
+// live is a node that has been made, and what the builder has to know of it.
+type live struct {
+	node  node
+	known known // what it can do if its children are known; nil: nothing
+	next  []*child
+	// ordered: a known node that wants its requests in order of time.
+	ordered bool
+
+	name  string
+	stats func() NodeStats // nil: nothing to tell
+
+	forbidden, seen, scattered bool
+	offset                     int64
+	state                      int // of the search for known nodes
+}
+
+// child is a way on from a node.
+type child struct {
+	to        *live
+	link      *link
+	shift     int64 // fixed time before the child gets the request
+	scattered bool  // or one that is not fixed
+}
+
+type builder struct {
+	made  map[Node]*live
+	order []*live
+	open  map[Node]bool
+	seed  uint64
+	blind bool
+	err   error
+	role  uint64 // of the node that is being made
+}
+
+func newBuilder(seed uint64) *builder {
+	return &builder{made: map[Node]*live{}, open: map[Node]bool{}, seed: mix(seed)}
+}
+
+func (b *builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+}
+
+// node makes a node live, once. The role tells its luck from that of others: it
+// depends on the kinds of the nodes above it, not on which of a pool it is, so that
+// a request finds the same luck in all of them.
+func (b *builder) node(n Node, role uint64) *live {
+	if l := b.made[n]; l != nil {
+		return l
+	}
+	if n == nil {
+		b.fail("a node leads nowhere")
+	} else if b.open[n] {
+		b.fail("the network leads back into itself")
+	}
+	if b.err != nil {
+		return &live{node: nowhere{}}
+	}
+	b.open[n] = true
+	b.role = role
+	l := n.make(b)
+	delete(b.open, n)
+	b.made[n] = l
+	b.order = append(b.order, l)
+	return l
+}
+
+// child makes what a node passes its requests on to.
+func (b *builder) child(n Node, into *link, role uint64) *child {
+	return &child{to: b.node(n, mix(role+1)), link: into}
+}
+
+// check reports whether a distribution is one.
+func (b *builder) check(what string, d dist.Dist) bool {
+	err := dist.Check(d)
+	if err != nil {
+		b.fail("%s: %w", what, err)
+	}
+	return err == nil
+}
+
+// foresee finds the nodes that may be asked on arrival when they will answer: those that
+// can tell, whose children can, and which get their requests in order of time.
+// On ways of different length to the same queue, requests would overtake each
+// other; such a queue is entered when it is time.
+func (b *builder) foresee(root *live) {
+	if b.blind {
+		for _, l := range b.order {
+			l.known = nil
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, l := range b.order {
+			l.state, l.seen = 0, false
+		}
+		b.visit(root, 0, false, &changed)
+	}
+	for _, l := range b.order {
+		for _, c := range l.next {
+			*c.link = link{c.to.node, nil}
+			if tells(c.to) {
+				c.link.k = c.to.known
+			}
+		}
+	}
+	if !tells(root) {
+		root.known = nil
+	}
+}
+
+// tells reports whether a node can say at once when it will answer.
+func tells(l *live) bool {
+	const yes, no = 1, 2
+	if l.state == 0 {
+		l.state = yes
+		if l.known == nil || l.forbidden {
+			l.state = no
+		}
+		for _, c := range l.next {
+			if !tells(c.to) {
+				l.state = no
+			}
+		}
+	}
+	return l.state == yes
+}
+
+func (b *builder) visit(l *live, offset int64, scattered bool, changed *bool) {
+	if l.seen && l.offset == offset && l.scattered == scattered {
+		return
+	}
+	if tells(l) && l.ordered && (scattered || l.seen) && !l.forbidden {
+		l.forbidden, *changed = true, true
+	}
+	again := l.seen
+	l.seen, l.offset, l.scattered = true, offset, scattered
+	if !tells(l) {
+		if again {
+			return // its children are entered in their time, whatever the way to it
+		}
+		offset, scattered = 0, false
+	}
+	for _, c := range l.next {
+		if tells(l) {
+			b.visit(c.to, offset+c.shift, scattered || c.scattered, changed)
+		} else {
+			b.visit(c.to, 0, false, changed)
+		}
+	}
+}
+
+// nowhere stands in for nodes that could not be made.
+type nowhere struct{}
+
+func (nowhere) enter(*engine, *request)      {}
+func (nowhere) back(*engine, *request, mark) {}
+func (nowhere) due(*engine, *request, mark)  {}

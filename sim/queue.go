@@ -1,0 +1,185 @@
+package sim
+
+type queueSpec struct {
+	next    Node
+	workers int
+	backlog int
+}
+
+// QueueOption changes a queue.
+type QueueOption func(*queueSpec)
+
+// Workers lets n requests pass at a time; one is usual.
+func Workers(n int) QueueOption { return func(s *queueSpec) { s.workers = n } }
+
+// Backlog refuses a request that would be the (n+1)-th to wait.
+func Backlog(n int) QueueOption { return func(s *queueSpec) { s.backlog = n } }
+
+// Queue passes one request at a time and lets the others wait, first come first served.
+func Queue(next Node, options ...QueueOption) Node {
+	s := &queueSpec{next: next, workers: 1, backlog: -1}
+	for _, o := range options {
+		o(s)
+	}
+	return s
+}
+
+func (s *queueSpec) make(b *builder) *live {
+	if s.workers < 1 {
+		b.fail("queue: %d workers", s.workers)
+		s.workers = 1
+	}
+	if s.backlog < -1 {
+		b.fail("queue: a backlog of %d", s.backlog)
+	}
+	n := &queue{workers: s.workers, backlog: s.backlog}
+	c := b.child(s.next, &n.next, b.role)
+	// One worker passes the requests on in their order, several do not.
+	c.scattered = s.workers > 1
+	return &live{node: n, known: n, ordered: true, next: []*child{c}, stats: n.stats}
+}
+
+type queue struct {
+	next             link
+	workers, backlog int
+
+	// Entered in time.
+	busy int
+	line fifo
+
+	// Known: when each worker will be free, the earliest first, and when those
+	// who wait will start.
+	free   []int64
+	starts ring64
+
+	served, refused int64
+	waited, worked  int64
+	longest         int
+}
+
+func (n *queue) enter(e *engine, r *request) {
+	r.since = e.now
+	switch {
+	case n.busy < n.workers:
+		n.start(e, r)
+	case n.backlog >= 0 && n.line.len() >= n.backlog:
+		n.refused++
+		r.ok = false
+		e.answer(r)
+	default:
+		n.line.push(r)
+		n.longest = max(n.longest, n.line.len())
+	}
+}
+
+func (n *queue) start(e *engine, r *request) {
+	n.busy++
+	n.served++
+	n.waited += e.now - r.since
+	r.waiting += e.now - r.since
+	e.call(n.next, r, n, mark{t: e.now})
+}
+
+func (n *queue) back(e *engine, r *request, m mark) {
+	n.busy--
+	n.worked += e.now - m.t
+	if n.line.len() > 0 {
+		n.start(e, n.line.pop())
+	}
+	e.answer(r)
+}
+func (n *queue) due(*engine, *request, mark) {}
+
+func (n *queue) pass(e *engine, t int64, r *request) int64 {
+	start := t
+	if n.free == nil {
+		n.free = make([]int64, n.workers)
+	}
+	if n.free[0] > t {
+		for n.starts.len > 0 && n.starts.front() <= t {
+			n.starts.pop()
+		}
+		if n.backlog >= 0 && n.starts.len >= n.backlog {
+			n.refused++
+			r.ok = false
+			return t
+		}
+		start = n.free[0]
+		n.starts.push(start)
+		n.longest = max(n.longest, n.starts.len)
+	}
+	n.served++
+	n.waited += start - t
+	r.waiting += start - t
+	end := n.next.k.pass(e, start, r)
+	n.worked += end - start
+	n.occupy(end)
+	return end
+}
+
+// occupy gives the worker who is free first until a new time to be free.
+func (n *queue) occupy(end int64) {
+	h := n.free
+	i := 0
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			break
+		}
+		if c+1 < len(h) && h[c+1] < h[c] {
+			c++
+		}
+		if h[c] >= end {
+			break
+		}
+		h[i] = h[c]
+		i = c
+	}
+	h[i] = end
+}
+
+func (n *queue) stats() NodeStats {
+	return NodeStats{Served: n.served, Refused: n.refused, waited: n.waited, worked: n.worked, Workers: n.workers, Longest: n.longest}
+}
+
+// fifo is a line of requests.
+type fifo struct {
+	items []*request
+	head  int
+}
+
+func (f *fifo) len() int        { return len(f.items) - f.head }
+func (f *fifo) push(r *request) { f.items = append(f.items, r) }
+func (f *fifo) pop() *request {
+	r := f.items[f.head]
+	f.items[f.head] = nil
+	f.head++
+	if f.head > 64 && 2*f.head > len(f.items) {
+		f.items = f.items[:copy(f.items, f.items[f.head:])]
+		f.head = 0
+	}
+	return r
+}
+
+// ring64 is a line of times.
+type ring64 struct {
+	items     []int64
+	head, len int
+}
+
+func (q *ring64) front() int64 { return q.items[q.head] }
+func (q *ring64) pop() {
+	q.head = (q.head + 1) & (len(q.items) - 1)
+	q.len--
+}
+func (q *ring64) push(t int64) {
+	if q.len == len(q.items) {
+		items := make([]int64, max(8, 2*q.len))
+		for i := range q.len {
+			items[i] = q.items[(q.head+i)&(len(q.items)-1)]
+		}
+		q.items, q.head = items, 0
+	}
+	q.items[(q.head+q.len)&(len(q.items)-1)] = t
+	q.len++
+}
