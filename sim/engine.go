@@ -14,7 +14,7 @@ type request struct {
 	id      int64
 	key     uint64
 	luck    uint64
-	attempt uint64 // retries and copies have luck of their own
+	attempt uint64 // a retry has luck of its own
 	ok      bool
 	start   int64
 	since   int64 // when it joined the queue it is in
@@ -33,13 +33,6 @@ type frame struct {
 type mark struct {
 	a int64
 	t int64
-	p *pending
-}
-
-// pending is a request whose answer may come from several sides.
-type pending struct {
-	r    *request
-	done bool
 }
 
 // draw takes a number from the request's luck. The role tells one use from another.
@@ -137,15 +130,6 @@ func (e *engine) take() *request {
 		return r
 	}
 	return new(request)
-}
-
-// copy is a second request for the same, with luck of its own.
-func (e *engine) copy(r *request) *request {
-	c := e.take()
-	frames := c.frames
-	*c = *r
-	c.frames = frames
-	return c
 }
 
 // whole rounds a time in milliseconds to nanoseconds, or to what the run asks for.

@@ -38,7 +38,7 @@ type measure struct {
 	began, ended      int64
 	firstEnd          int64
 	lastEnd           int64
-	until int64 // the last end of all requests
+	until             int64 // the last end of all requests
 	ok, failed        int64
 	sum               float64
 	wait, serve, road int64

@@ -31,9 +31,9 @@ import (
 const (
 	maxSteps  = 50_000_000
 	maxMemory = 1 << 30 // bytes
-	maxRange = 10_000_000
-	maxPool  = 2_000_000
-	maxCases = 1000
+	maxRange  = 10_000_000
+	maxPool   = 2_000_000
+	maxCases  = 1000
 )
 
 // Read runs the program in src, named for messages, and gives the experiment that it describes.
