@@ -123,7 +123,7 @@ func running(t *testing.T) *runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	return &runner{o: &Options{}, marks: newCarriers(), proc: &process{block: b, done: make(chan struct{})}}
+	return &runner{o: &Options{}, marks: newCarriers(), proc: &process{block: b, done: make(chan struct{}), begun: time.Now()}}
 }
 
 // weights reads back what set has written, as the runtime would.
