@@ -258,7 +258,24 @@ func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]
 	if len(order) > 0 && verdict[order[0]] == TooFew {
 		return "Too few experiments to say: give it more time (--duration)."
 	}
+	if h := hidden(cells); h > 5 {
+		return fmt.Sprintf("No effect seen, but changes of up to %.0f%% would have stayed hidden in the noise: give it more time (--duration), a quieter machine, or --awake.", h)
+	}
 	return fmt.Sprintf("No effect seen: none of the %d sites tried would make a difference on its own.", len(order))
+}
+
+// hidden is the widest half-interval, in points, of the sites that were tried at
+// all speed-ups: what an effect must exceed to be seen.
+func hidden(sites map[*site][]*cell) float64 {
+	widest := 0.0
+	for _, cells := range sites {
+		for _, c := range cells {
+			if c.pairs() > screening && finite(c.half()) {
+				widest = max(widest, c.half())
+			}
+		}
+	}
+	return widest
 }
 
 // uniqueNames gives sites the names that reports use; --site names stay as given.

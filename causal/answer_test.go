@@ -91,6 +91,7 @@ func TestWords(t *testing.T) {
 			`^Worth it: main\.b 50% .*; main\.a 25% faster would cut latency http by 9\.0% \(8\.0 to 10\.0\)\.$`},
 		{[]*cell{fake(a, 50, [3]float64{4, 3, 5}, no)}, `^Nothing tried would help; a faster main\.a would make it worse\.$`},
 		{[]*cell{fake(a, 50, no, no), fake(b, 50, no, no)}, `^No effect seen: none of the 2 sites tried would make a difference on its own\.$`},
+		{[]*cell{fake(a, 50, [3]float64{-5, -31, 23}, no), fake(b, 50, no, no)}, `^No effect seen, but changes of up to 27% would have stayed hidden`},
 		{[]*cell{{site: a, speedup: 50}}, `^Too few experiments to say: give it more time \(--duration\)\.$`},
 	} {
 		rep := asked(t, c.cells...).report()
