@@ -3,6 +3,7 @@ package causal
 import (
 	"context"
 	"math"
+	"slices"
 	"sort"
 	"time"
 )
@@ -12,6 +13,17 @@ const (
 	longest  = time.Second
 	visits   = 10 // the fewest in a window, on average
 )
+
+// settle is how long a window waits after a change, in wall-clock time, when
+// visits come every per. Rates follow a change at once; a queue's latency
+// follows within its relaxation time, (1-sqrt(load))^-2 services (Kleinrock,
+// Queueing Systems 1, 2.11): twelve at load .5, of which three make 5 %.
+func (r *runner) settle(per time.Duration) time.Duration {
+	if slices.ContainsFunc(r.metrics, func(m *metric) bool { return m.latency }) {
+		return min(max(30*per, 10*time.Millisecond), 300*time.Millisecond)
+	}
+	return min(max(10*per, 10*time.Millisecond), 100*time.Millisecond)
+}
 
 // calibrate chooses the length of a window by the noise of this program on
 // this machine. Long windows waste no time on gaps, short ones give more pairs,
@@ -33,8 +45,7 @@ func (r *runner) calibrate(ctx context.Context) error {
 		return nil
 	}
 	per := time.Duration(float64(w.real) / float64(max(n, 1)))
-	// Queues need some visits to forget the setting before.
-	r.gap = min(max(10*per, 10*time.Millisecond), 100*time.Millisecond)
+	r.gap = r.settle(per)
 	if r.o.Window != 0 {
 		return nil
 	}
