@@ -31,6 +31,24 @@ type Policy interface {
 	Set(backend int, in bool)
 }
 
+// Waiter is a policy that has nobody to choose while all backends are busy: the
+// requests wait with the caller.
+type Waiter interface {
+	Policy
+	Waits()
+}
+
+// Counter is a policy that decides by how many requests the backends have, and lets
+// others keep that count: several balancers may share one, and learn of each
+// other's choices late.
+type Counter interface {
+	Policy
+	// Peek is Pick without counting the request.
+	Peek(now time.Duration, key uint64) int
+	// Count adds to a backend's requests, or takes away.
+	Count(backend, by int)
+}
+
 // Result is how a request ended.
 type Result struct {
 	Latency time.Duration // from Pick to Done
@@ -163,6 +181,7 @@ func OneEach(n int) Policy {
 	return p
 }
 
+func (p *oneEach) Waits() {}
 func (p *oneEach) Pick(time.Duration, uint64) int {
 	for p.len > 0 {
 		b := p.free[p.head]

@@ -5,15 +5,9 @@ import (
 	"math"
 	"sort"
 	"time"
-)
 
-// mix is the finalizer of SplitMix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+	"github.com/headway-lab/headway/dist"
+)
 
 type ring struct {
 	points []point
@@ -43,7 +37,7 @@ func ConsistentHash(n, points int, bound float64) Policy {
 	for b := range n {
 		p.in[b] = true
 		for k := range points {
-			p.points = append(p.points, point{mix(mix(uint64(b)) + uint64(k)), int32(b)})
+			p.points = append(p.points, point{dist.Hash(dist.Hash(uint64(b)) + uint64(k)), int32(b)})
 		}
 	}
 	sort.Slice(p.points, func(i, j int) bool {
@@ -61,7 +55,7 @@ func (p *ring) Pick(_ time.Duration, key uint64) int {
 	if p.bound > 0 {
 		most = int(math.Ceil(p.bound * float64(p.total+1) / float64(p.size)))
 	}
-	h := mix(key)
+	h := dist.Hash(key)
 	i := sort.Search(len(p.points), func(i int) bool { return p.points[i].at >= h })
 	for range p.points {
 		if i == len(p.points) {
@@ -137,11 +131,11 @@ func (p *maglev) Pick(_ time.Duration, key uint64) int {
 		p.dirty = false
 		m := uint64(len(p.table))
 		fill(p.table, p.in, func(b, k int) int {
-			h := mix(uint64(b))
-			return int((h%m + uint64(k)%m*(mix(h)%(m-1)+1)) % m)
+			h := dist.Hash(uint64(b))
+			return int((h%m + uint64(k)%m*(dist.Hash(h)%(m-1)+1)) % m)
 		})
 	}
-	return int(p.table[mix(key)%uint64(len(p.table))])
+	return int(p.table[dist.Hash(key)%uint64(len(p.table))])
 }
 func (p *maglev) Done(time.Duration, int, Result) {}
 func (p *maglev) Set(b int, in bool) {

@@ -62,7 +62,17 @@ func LeastConnections(n int, ties Ties, hold time.Duration, r Rand) Policy {
 	return p
 }
 
-func (p *least) Pick(now time.Duration, _ uint64) int {
+func (p *least) Pick(now time.Duration, key uint64) int {
+	b := p.Peek(now, key)
+	if b != None {
+		p.change(int32(b), +1)
+	}
+	return b
+}
+
+func (p *least) Count(b, by int) { p.change(int32(b), int32(by)) }
+
+func (p *least) Peek(now time.Duration, _ uint64) int {
 	for len(p.held) > 0 && p.held[0].when <= int64(now) {
 		p.change(p.held.pop().who, -1)
 	}
@@ -79,7 +89,6 @@ func (p *least) Pick(now time.Duration, _ uint64) int {
 		level := p.levels[p.low]
 		b = level[p.r.IntN(len(level))]
 	}
-	p.change(b, +1)
 	return int(b)
 }
 

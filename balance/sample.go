@@ -20,8 +20,12 @@ func LeastOf(d, n int, r Rand) Policy {
 	return &leastOf{newMembers(n), make([]int32, n), max(1, d), r}
 }
 
-func (p *leastOf) Pick(time.Duration, uint64) int {
-	best := p.pick(p.d, p.r, func(a, b int32) bool { return p.conns[a] < p.conns[b] })
+func (p *leastOf) Peek(time.Duration, uint64) int {
+	return p.pick(p.d, p.r, func(a, b int32) bool { return p.conns[a] < p.conns[b] })
+}
+func (p *leastOf) Count(b, by int) { p.conns[b] += int32(by) }
+func (p *leastOf) Pick(now time.Duration, key uint64) int {
+	best := p.Peek(now, key)
 	if best != None {
 		p.conns[best]++
 	}

@@ -242,6 +242,11 @@ func Check(d Dist) error {
 			return bad("the share must lie between 0 and 1, and", d.p)
 		}
 		return first(notNegative("the first mean", d.mean1), notNegative("the second mean", d.mean2))
+	case *zipf:
+		if d.n < 1 || d.n > 1e9 {
+			return bad("the number of ranks must lie between 1 and 1e9, and", d.n)
+		}
+		return positive("the exponent", d.s)
 	case scaled:
 		return first(notNegative("the factor", d.k), Check(d.d))
 	}

@@ -114,8 +114,17 @@ func (d *empirical) String() string    { return fmt.Sprintf("empirical(%q)", d.n
 // most is how many values a file may hold.
 const most = 50_000_000
 
-// ReadValues reads one number a line. Empty lines and lines that begin with # do not count.
+// ReadValues is the distribution of the numbers that [Values] reads.
 func ReadValues(name string, r io.Reader) (Dist, error) {
+	values, err := Values(name, r)
+	if err != nil {
+		return nil, err
+	}
+	return Empirical(name, values, nil)
+}
+
+// Values reads one number a line. Empty lines and lines that begin with # do not count.
+func Values(name string, r io.Reader) ([]float64, error) {
 	var values []float64
 	scan := bufio.NewScanner(r)
 	for line := 1; scan.Scan(); line++ {
@@ -134,11 +143,20 @@ func ReadValues(name string, r io.Reader) (Dist, error) {
 	if err := scan.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	return values, nil
+}
+
+// ReadCSV is the distribution of the numbers that [Column] reads.
+func ReadCSV(name string, r io.Reader, column string) (Dist, error) {
+	values, err := Column(name, r, column)
+	if err != nil {
+		return nil, err
+	}
 	return Empirical(name, values, nil)
 }
 
-// ReadCSV reads the numbers of one column of a CSV file, named by its heading.
-func ReadCSV(name string, r io.Reader, column string) (Dist, error) {
+// Column reads the numbers of one column of a CSV file, named by its heading.
+func Column(name string, r io.Reader, column string) ([]float64, error) {
 	c := csv.NewReader(r)
 	c.ReuseRecord = true
 	head, err := c.Read()
@@ -175,7 +193,7 @@ func ReadCSV(name string, r io.Reader, column string) (Dist, error) {
 			return nil, fmt.Errorf("%s: more than %d values", name, most)
 		}
 	}
-	return Empirical(name, values, nil)
+	return values, nil
 }
 
 // ReadHDR reads an HDR histogram log, all its intervals together. Each recorded

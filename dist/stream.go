@@ -21,7 +21,7 @@ func NewStream(seed uint64, name string) *Stream {
 	for i := range len(name) {
 		h = (h ^ uint64(name[i])) * 1099511628211
 	}
-	s := At(mix(seed+golden) ^ mix(h))
+	s := At(Hash(seed) ^ mix(h))
 	return &s
 }
 
@@ -42,6 +42,10 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// Hash makes a number of which every bit depends on every bit of x: one step of
+// SplitMix64 from the state x.
+func Hash(x uint64) uint64 { return mix(x + golden) }
 
 // Uint64 is uniform over all 64-bit numbers.
 func (s *Stream) Uint64() uint64 {

@@ -47,7 +47,9 @@ type (
 		Noun       string // what is filtered: "sites", "groups" or "cases"
 		Axes       []axisView
 		Rows       []rowView
+		Plotted    []plotView
 		Cards      []cardView
+		Figures    []figureView
 	}
 	pair     struct{ Name, Text string }
 	axisView struct {
@@ -119,6 +121,8 @@ func (r *Report) view() *view {
 		Measured:   r.measured(),
 		Confidence: r.confidence(),
 		Noun:       "cases",
+		Plotted:    r.plots(),
+		Figures:    r.tables(),
 	}
 	css, _ := files.ReadFile("page.css")
 	js, _ := files.ReadFile("page.js")
@@ -127,7 +131,7 @@ func (r *Report) view() *view {
 		v.Title = r.Answer + " (" + v.Title + ")"
 	}
 	subjects := r.subjects()
-	metrics := r.withEffects()
+	metrics := slices.DeleteFunc(r.withEffects(), func(m Metric) bool { return m.Minor })
 	scales := make([]scale, len(metrics))
 	for i, m := range metrics {
 		scales[i] = overviewScale(subjects, m)

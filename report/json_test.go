@@ -148,14 +148,36 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// anyPictures draws plots and tables.
+func anyPictures(t *rapid.T, r *Report, word *rapid.Generator[string]) {
+	figures := rapid.Float64Range(-1e300, 1e300)
+	scales := rapid.SampledFrom([]string{"", "log", "nines"})
+	for range rapid.IntRange(0, 2).Draw(t, "plots") {
+		p := Plot{Title: word.Draw(t, "title"), X: Axis{"x" + word.Draw(t, "x"), word.Draw(t, "unit"), scales.Draw(t, "scale")}, Y: Axis{Name: "y", Scale: scales.Draw(t, "scale")}}
+		for range rapid.IntRange(0, 8).Draw(t, "lines") {
+			l := Line{Name: word.Draw(t, "line"), Reference: rapid.Bool().Draw(t, "reference")}
+			for range rapid.IntRange(0, 30).Draw(t, "points") {
+				l.Points = append(l.Points, Point{figures.Draw(t, "x"), figures.Draw(t, "y"), figures.Draw(t, "low"), figures.Draw(t, "high")})
+			}
+			p.Lines = append(p.Lines, l)
+		}
+		r.Plots = append(r.Plots, p)
+	}
+	for range rapid.IntRange(0, 1).Draw(t, "tables") {
+		r.Tables = append(r.Tables, Table{Title: word.Draw(t, "title"), Columns: []Column{{word.Draw(t, "column"), ""}}, Rows: []Row{{word.Draw(t, "row"), Figures{figures.Draw(t, "figure")}}}})
+	}
+}
+
 // anyReport draws reports that pass Validate, with names that try to break out.
 func anyReport(t *rapid.T) *Report {
 	word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "<script>alert(1)</script>", "a/b.(*T[x/y.Z]).M", "\"'`", "]]>", "\x1b[31m", "]x["}))
 	r := &Report{Schema: Schema, Verb: "v" + word.Draw(t, "verb"), Question: word.Draw(t, "q"), Answer: word.Draw(t, "a")}
 	for i := range rapid.IntRange(1, 3).Draw(t, "metrics") {
-		r.Metrics = append(r.Metrics, Metric{word.Draw(t, "metric") + string(rune('a'+i)), word.Draw(t, "unit"), rapid.SampledFrom([]string{"lower", "higher"}).Draw(t, "better")})
+		r.Metrics = append(r.Metrics, Metric{word.Draw(t, "metric") + string(rune('a'+i)), word.Draw(t, "unit"), rapid.SampledFrom([]string{"lower", "higher"}).Draw(t, "better"), rapid.Bool().Draw(t, "minor")})
 	}
 	grouped := rapid.Bool().Draw(t, "grouped")
+	r.Listed = rapid.Bool().Draw(t, "listed")
+	anyPictures(t, r, word)
 	number := rapid.OneOf(rapid.Float64Range(-200, 200), rapid.SampledFrom([]float64{0, math.Inf(1), math.Inf(-1), 1e300, -1e300, 1e-300}))
 	for g := range rapid.IntRange(0, 3).Draw(t, "groups") {
 		name := ""

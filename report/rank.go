@@ -57,7 +57,9 @@ func (r *Report) subjects() []subject {
 	for i := range all {
 		all[i].judge(r.Metrics)
 	}
-	slices.SortStableFunc(all, func(a, b subject) int { return cmp.Compare(b.gain, a.gain) })
+	if !r.Listed {
+		slices.SortStableFunc(all, func(a, b subject) int { return cmp.Compare(b.gain, a.gain) })
+	}
 	return all
 }
 

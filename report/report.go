@@ -29,7 +29,12 @@ type Report struct {
 	Metrics     []Metric    `json:"metrics"`
 	Groups      []Group     `json:"groups,omitempty"`
 	Cases       []Case      `json:"cases"`
-	Warnings    []string    `json:"warnings"`
+	// Listed cases have an order of their own, such as that of a file; others are shown with
+	// the best first.
+	Listed   bool     `json:"listed,omitempty"`
+	Plots    []Plot   `json:"plots,omitempty"`
+	Tables   []Table  `json:"tables,omitempty"`
+	Warnings []string `json:"warnings"`
 }
 
 // Environment says where and with what the figures were measured.
@@ -47,6 +52,9 @@ type Metric struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit"`
 	Better string `json:"better"` // "lower" or "higher"
+	// Minor metrics are for those who look closer: they are in the JSON and in the cards of
+	// the page, not in its overview, nor in a terminal's table of several cases.
+	Minor bool `json:"minor,omitempty"`
 }
 
 // Group is a set of cases compared among themselves: in a causal profile, a site.

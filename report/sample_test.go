@@ -19,7 +19,7 @@ func profile() *Report {
 		Started:  time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC),
 		Environment: Environment{Go: "go1.26.8", OS: "linux", Arch: "amd64", CPUs: 2, Seed: 7,
 			More: map[string]string{"sampling clock": "perf_event cpu-clock, 1 ms, user code only", "kernel": "6.1.0"}},
-		Metrics:  []Metric{{"throughput", "req/s", "higher"}, {"latency p95", "ms", "lower"}},
+		Metrics:  []Metric{{"throughput", "req/s", "higher", false}, {"latency p95", "ms", "lower", false}},
 		Warnings: []string{"The load was below saturation for 4 of 90 s: effects on throughput are understated there.", "net/http.(*http2serverConn).processHeaders was called 212 times a window: less than 500 makes its intervals wide."},
 	}
 	sites := []struct {
@@ -92,7 +92,7 @@ func simulation() *Report {
 		Command:     []string{"headway", "sim", "routing.star"},
 		Started:     time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC),
 		Environment: Environment{Go: "go1.26.8", OS: "linux", Arch: "amd64", CPUs: 2, Seed: 1},
-		Metrics:     []Metric{{"latency p95", "ms", "lower"}, {"dropped", "%", "lower"}},
+		Metrics:     []Metric{{"latency p95", "ms", "lower", false}, {"dropped", "%", "lower", false}},
 		Cases: []Case{
 			{Name: "random", Baseline: true, Values: value(631, 622, 640, 0.4)},
 			{Name: "round robin", Values: value(375, 370, 381, 0.39), Effects: effect(-40.6, -41.9, -39.3)},
@@ -100,5 +100,17 @@ func simulation() *Report {
 			{Name: "least connections, lowest index", Values: value(1738, 1650, 1810, 0.41), Effects: effect(175.4, 160, 190)},
 			{Name: "two choices", Params: map[string]float64{"choices": 2}, Values: value(628, 610, 650, 0.4), Effects: effect(-0.5, -3, 2.1)},
 		},
+		Plots: []Plot{
+			{Title: "Latency over the routers", X: Axis{Name: "routers"}, Y: Axis{Name: "latency p95", Unit: "ms", Scale: "log"}, Lines: []Line{
+				{Name: "lowest ties", Points: []Point{{2, 506, 500, 512}, {4, 829, 820, 840}, {8, 1420, 1400, 1440}, {16, 2527, 2500, 2550}}},
+				{Name: "random ties <b>", Points: []Point{{X: 2, Y: 405}, {X: 4, Y: 472}, {X: 8, Y: 530}, {X: 16, Y: 571}}},
+				{Name: "random routing", Reference: true, Points: []Point{{X: 2, Y: 640}, {X: 16, Y: 640}}},
+			}},
+			{Title: "Distribution", Note: "of all requests", X: Axis{Name: "share of the requests", Scale: "nines"}, Y: Axis{Name: "latency", Unit: "ms"},
+				Lines: []Line{{Name: "random", Points: []Point{{X: 0, Y: 22}, {X: .5, Y: 162}, {X: .9, Y: 500}, {X: .99, Y: 970}, {X: .999, Y: 1400}}}}},
+			{Title: "Nothing", X: Axis{Name: "time", Unit: "s"}, Y: Axis{Name: "latency", Scale: "log"}},
+		},
+		Tables: []Table{{Title: "Nodes", Columns: []Column{{"utilisation", "%"}, {"wait", "ms"}, {"instances", ""}},
+			Rows: []Row{{"queue of rails", Figures{42.1, 17.25, math.NaN()}}, {"random <i>", Figures{math.NaN(), 0, 3.5}}}}},
 	}
 }

@@ -40,6 +40,11 @@ func (r *Report) Text(w io.Writer, o TextOptions) error {
 		t.line("")
 		t.line("Nothing was measured.")
 	}
+	for _, figures := range r.tables() {
+		t.line("")
+		t.line(t.paint("bold", figures.Title))
+		t.figures(figures)
+	}
 	if len(r.Warnings) > 0 {
 		t.line("")
 		for _, warning := range r.Warnings {
@@ -96,6 +101,9 @@ func (r *Report) rows(subjects []subject, t *terminal) (header []string, body []
 				continue
 			}
 			for _, c := range s.cases {
+				if m.Minor && len(r.Cases) > 1 {
+					continue
+				}
 				v, measured := c.Values[m.Name]
 				e, changed := c.Effects[m.Name]
 				if !measured && !changed {
@@ -270,6 +278,24 @@ func (t *terminal) merge(header, cells []string) []string {
 		merged[first] = t.paint("none", noEffect+" at any")
 	}
 	return merged
+}
+
+// figures draws a table of plain figures; what does not fit is cut at the right, as
+// its last columns say least.
+func (t *terminal) figures(v figureView) {
+	for columns := len(v.Columns); ; columns-- {
+		header := append([]string{""}, v.Columns[:columns]...)
+		var body []textRow
+		for i, r := range v.Rows {
+			body = append(body, textRow{i, append([]string{r.Name}, r.Cells[:columns]...)})
+		}
+		header[0] = "case" // aligned left
+		drawn := t.draw(header, body, 48)
+		if columns == 0 || t.o.Width == 0 || widest(drawn) <= t.o.Width {
+			t.line(strings.Replace(drawn, "case", "    ", 1))
+			return
+		}
+	}
 }
 
 func (t *terminal) draw(header []string, body []textRow, limit int) string {

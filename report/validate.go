@@ -94,6 +94,16 @@ func (r *Report) Validate() error {
 			}
 		}
 	}
+	for _, p := range r.Plots {
+		if err := p.check(); err != nil {
+			fault("plot %q: %w", p.Title, err)
+		}
+	}
+	for _, t := range r.Tables {
+		if err := t.check(); err != nil {
+			fault("table %q: %w", t.Title, err)
+		}
+	}
 	return errors.Join(faults...)
 }
 

@@ -13,7 +13,7 @@ func Server(name string) Node { return &serverSpec{name} }
 
 func (s *serverSpec) make(*builder) *live {
 	n := server{}
-	return &live{node: n, known: n, name: s.name}
+	return &live{kind: "server", node: n, known: n, name: s.name}
 }
 
 type server struct{}
@@ -39,7 +39,7 @@ func Delay(d dist.Dist, next Node) Node { return &delaySpec{d, next} }
 
 func (s *delaySpec) make(b *builder) *live {
 	if !b.check("delay", s.d) {
-		return &live{node: nowhere{}}
+		return broken()
 	}
 	n := &delay{d: s.d, role: b.role}
 	c := b.child(s.next, &n.next, n.role)
@@ -48,7 +48,7 @@ func (s *delaySpec) make(b *builder) *live {
 	} else {
 		c.scattered = true
 	}
-	return &live{node: n, known: n, next: []*child{c}}
+	return &live{kind: "delay", node: n, known: n, next: []*child{c}}
 }
 
 type delay struct {
@@ -80,12 +80,12 @@ func Cable(length float64, next Node) Node { return &cableSpec{length, next} }
 
 func (s *cableSpec) make(b *builder) *live {
 	if !b.check("cable", dist.Fixed(s.length)) {
-		return &live{node: nowhere{}}
+		return broken()
 	}
 	n := &cable{length: int64(s.length*ms + .5)}
 	c := b.child(s.next, &n.next, b.role)
 	c.shift = n.length
-	return &live{node: n, known: n, next: []*child{c}}
+	return &live{kind: "cable", node: n, known: n, next: []*child{c}}
 }
 
 type cable struct {

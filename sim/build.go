@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/headway-lab/headway/dist"
@@ -14,12 +16,16 @@ type live struct {
 	// ordered: a known node that wants its requests in order of time.
 	ordered bool
 
+	kind  string
 	name  string
+	label string           // name or kind, for those who read
 	stats func() NodeStats // nil: nothing to tell
+	// recalls: the node takes requests back, so that nothing below it can be foreseen.
+	recalls bool
 
-	forbidden, seen, scattered bool
-	offset                     int64
-	state                      int // of the search for known nodes
+	forbidden, seen, scattered, blindfolded bool
+	offset                                  int64
+	state                                   int // of the search for known nodes
 }
 
 // child is a way on from a node.
@@ -34,14 +40,22 @@ type builder struct {
 	made  map[Node]*live
 	order []*live
 	open  map[Node]bool
+	count map[string]int // nodes of a kind that have luck of their own
 	seed  uint64
 	blind bool
-	err   error
-	role  uint64 // of the node that is being made
+	// A shallow builder makes one node to see whether it can be made.
+	shallow bool
+	err     error
+	mix     *mixture
+	// What several nodes share.
+	mutexes map[*Mutex]*holding
+	boards  map[*View]*board
+	role    uint64 // of the node that is being made
 }
 
 func newBuilder(seed uint64) *builder {
-	return &builder{made: map[Node]*live{}, open: map[Node]bool{}, seed: mix(seed)}
+	return &builder{made: map[Node]*live{}, open: map[Node]bool{}, count: map[string]int{},
+		mutexes: map[*Mutex]*holding{}, boards: map[*View]*board{}, seed: dist.Hash(seed)}
 }
 
 func (b *builder) fail(format string, args ...any) {
@@ -63,25 +77,42 @@ func (b *builder) node(n Node, role uint64) *live {
 		b.fail("the network leads back into itself")
 	}
 	if b.err != nil {
-		return &live{node: nowhere{}}
+		return broken()
 	}
 	b.open[n] = true
 	b.role = role
 	l := n.make(b)
 	delete(b.open, n)
 	b.made[n] = l
+	l.label = cmp.Or(l.name, l.kind)
+	for d := l; d.name == "" && len(d.next) > 0; {
+		if d = d.next[0].to; d.name != "" {
+			l.label = l.kind + " of " + d.name
+		}
+	}
 	b.order = append(b.order, l)
 	return l
 }
 
 // child makes what a node passes its requests on to.
 func (b *builder) child(n Node, into *link, role uint64) *child {
-	return &child{to: b.node(n, mix(role+1)), link: into}
+	if b.shallow && n != nil {
+		return &child{to: broken(), link: into}
+	}
+	return &child{to: b.node(n, dist.Hash(role+1)), link: into}
+}
+
+// stream is the luck of a node, not of requests: when it fails, whom it chooses. It
+// depends on the node's kind and its number among those, so that other nodes may
+// come and go.
+func (b *builder) stream(kind string) *dist.Stream {
+	b.count[kind]++
+	return dist.NewStream(b.seed, fmt.Sprint(kind, " ", b.count[kind]))
 }
 
 // check reports whether a distribution is one.
 func (b *builder) check(what string, d dist.Dist) bool {
-	err := dist.Check(d)
+	err := checkDist(d)
 	if err != nil {
 		b.fail("%s: %w", what, err)
 	}
@@ -93,9 +124,12 @@ func (b *builder) check(what string, d dist.Dist) bool {
 // On ways of different length to the same queue, requests would overtake each
 // other; such a queue is entered when it is time.
 func (b *builder) foresee(root *live) {
-	if b.blind {
-		for _, l := range b.order {
+	for _, l := range b.order {
+		if b.blind {
 			l.known = nil
+		}
+		if l.recalls {
+			blindfold(l)
 		}
 	}
 	for changed := true; changed; {
@@ -115,6 +149,16 @@ func (b *builder) foresee(root *live) {
 	}
 	if !tells(root) {
 		root.known = nil
+	}
+}
+
+// blindfold makes all steps below a node events.
+func blindfold(l *live) {
+	for _, c := range l.next {
+		if !c.to.blindfolded {
+			c.to.blindfolded, c.to.known = true, nil
+			blindfold(c.to)
+		}
 	}
 }
 
@@ -158,6 +202,28 @@ func (b *builder) visit(l *live, offset int64, scattered bool, changed *bool) {
 		}
 	}
 }
+
+// priority of a request's class.
+func (b *builder) priority(r *request) float64 {
+	if b.mix == nil {
+		return 0
+	}
+	return b.mix.classes[r.class].Priority
+}
+
+// Check says what is wrong with a node, apart from those that it leads to; nil if nothing is.
+func Check(n Node) error {
+	b := newBuilder(0)
+	b.shallow = true
+	if n == nil {
+		return errors.New("there is no node")
+	}
+	n.make(b)
+	return b.err
+}
+
+// broken stands for a node that could not be made; the reason is in the builder.
+func broken() *live { return &live{node: nowhere{}} }
 
 // nowhere stands in for nodes that could not be made.
 type nowhere struct{}

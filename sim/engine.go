@@ -15,12 +15,23 @@ type request struct {
 	key     uint64
 	luck    uint64
 	attempt uint64 // a retry has luck of its own
-	ok      bool
+	size    float64
 	start   int64
-	since   int64 // when it joined the queue it is in
+	since   int64 // when it joined the line it is in
 	frames  []frame
 
 	waiting, serving, traveling int64
+
+	class    int32
+	depth    int32 // nodes that wait for the answer to what this is a part of
+	ok       bool
+	refused  bool // at once, by a node that had no room for it
+	canceled bool // nobody waits for it any more
+
+	split *split // that this is a part of
+	parts *split // that it waits for
+	line  *line  // that it waits in, and where
+	slot  int64
 }
 
 // frame is a node that waits for the answer.
@@ -38,7 +49,16 @@ type mark struct {
 // draw takes a number from the request's luck. The role tells one use from another.
 func (r *request) draw(d dist.Dist, role uint64) float64 {
 	s := dist.At(r.luck ^ role + r.attempt*0x9e3779b97f4a7c15)
+	if p, ok := d.(perSize); ok {
+		return r.size * p.Dist.Draw(&s)
+	}
 	return d.Draw(&s)
+}
+
+// refuse answers a request at once that there was no room for.
+func (e *engine) refuse(r *request) {
+	r.ok, r.refused = false, true
+	e.answer(r)
 }
 
 // node is a part of a network at work. It takes a request at e.now, and sooner or
@@ -70,7 +90,6 @@ type op uint8
 const (
 	opBack op = iota
 	opDue
-	opEnter
 	opAnswer
 )
 
@@ -94,6 +113,11 @@ type engine struct {
 	seed    uint64
 	limit   int64
 	measure *measure
+	open    int  // requests on their way
+	coming  bool // more will arrive
+	ended   func(r *request, t int64)
+	tracer  *tracer
+	splits  []*split // to use again
 }
 
 // call passes a request on to l and sees that by gets it back, with the mark.
@@ -103,19 +127,38 @@ func (e *engine) call(l link, r *request, by node, m mark) {
 		return
 	}
 	r.frames = append(r.frames, frame{by, m})
-	l.n.enter(e, r)
+	e.enter(l.n, r)
+}
+
+func (e *engine) enter(n node, r *request) {
+	if e.tracer != nil {
+		e.tracer.enter(e.now, n, r)
+	}
+	n.enter(e, r)
 }
 
 // answer gives a request back to the node that passed it on.
 func (e *engine) answer(r *request) {
+	if e.tracer != nil {
+		e.tracer.leave(e.now, r)
+	}
 	if n := len(r.frames); n > 0 {
 		f := r.frames[n-1]
 		r.frames = r.frames[:n-1]
 		f.n.back(e, r, f.m)
 		return
 	}
-	e.measure.end(r, e.now)
+	e.open--
+	e.finish(r, e.now)
 	e.release(r)
+}
+
+// finish is the end of a request that came from outside.
+func (e *engine) finish(r *request, t int64) {
+	e.measure.end(r, t)
+	if e.ended != nil {
+		e.ended(r, t)
+	}
 }
 
 func (e *engine) release(r *request) {
@@ -195,35 +238,58 @@ func (e *engine) pop() event {
 	return top
 }
 
+// spend reports whether one event more is allowed.
+func (e *engine) spend() bool {
+	e.limit--
+	return e.limit >= 0
+}
+
+func (e *engine) overspent() error {
+	return fmt.Errorf("the network does not come to rest: too many events by %.0f ms of virtual time", float64(e.now)/ms)
+}
+
+// step handles the next event.
+func (e *engine) step() error {
+	if !e.spend() {
+		return e.overspent()
+	}
+	x := e.pop()
+	e.now = x.t
+	switch x.op {
+	case opBack:
+		x.n.back(e, x.r, x.m)
+	case opDue:
+		x.n.due(e, x.r, x.m)
+	case opAnswer:
+		e.answer(x.r)
+	}
+	return nil
+}
+
 // until handles the events up to a time, that time included.
 func (e *engine) until(t int64) error {
 	for len(e.heap) > 0 && e.heap[0].t <= t {
-		if e.limit--; e.limit < 0 {
-			return fmt.Errorf("the network does not come to rest: too many events by %.0f ms of virtual time", float64(e.now)/ms)
-		}
-		x := e.pop()
-		e.now = x.t
-		switch x.op {
-		case opBack:
-			x.n.back(e, x.r, x.m)
-		case opDue:
-			x.n.due(e, x.r, x.m)
-		case opEnter:
-			x.n.enter(e, x.r)
-		case opAnswer:
-			e.answer(x.r)
+		if err := e.step(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// run sends n requests.
-func (e *engine) run(load Load, n int, s *dist.Stream) error {
+// run sends n requests, or as many as the load has.
+func (e *engine) run(load Load, mix *mixture, n int64, s *dist.Stream) error {
 	arrivals := load.start(e, s)
 	var one request // does for all of them where the network is known
 	t := int64(0)
-	for id := range int64(n) {
-		t = arrivals(t)
+	e.coming = true
+	for id := range n {
+		var err error
+		if t, err = arrivals(t); err != nil {
+			return err
+		}
+		if t < 0 {
+			break
+		}
 		if err := e.until(t); err != nil {
 			return err
 		}
@@ -232,22 +298,27 @@ func (e *engine) run(load Load, n int, s *dist.Stream) error {
 		if e.root.k == nil {
 			r = e.take()
 		}
-		*r = request{id: id, luck: mix(e.seed ^ mix(uint64(id))), start: t, frames: r.frames[:0]}
-		r.key = mix(r.luck)
+		*r = request{id: id, luck: dist.Hash(e.seed ^ dist.Hash(uint64(id))), start: t, size: 1, frames: r.frames[:0]}
+		r.key = dist.Hash(r.luck)
+		if mix != nil {
+			mix.draw(r)
+		}
 		e.measure.begin(r, t)
+		e.coming = id+1 < n
 		if e.root.k != nil {
-			e.measure.end(r, e.root.k.pass(e, t, r))
+			e.finish(r, e.root.k.pass(e, t, r))
+			if e.limit < 0 {
+				return e.overspent()
+			}
 			continue
 		}
-		e.root.n.enter(e, r)
+		e.open++
+		e.enter(e.root.n, r)
 	}
+	e.coming = false
 	return e.until(1<<63 - 1)
 }
 
-// mix is the finalizer of SplitMix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// alive reports whether there are requests under way or to come: what happens by the
+// clock alone ends with them.
+func (e *engine) alive() bool { return e.coming || e.open > 0 }

@@ -68,7 +68,7 @@ func TestSameBytes(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	x := Experiment{Cases: []Case{mm1("a", 7), mm1("b", 5)}, Least: 1000, Most: 1000, Progress: func(done, _ int) {
+	x := Experiment{Cases: []Case{mm1("a", 7), mm1("b", 5)}, Least: 1000, Most: 1000, Progress: func(done, _ int, _ int64) {
 		if done == 40 {
 			cancel()
 		}

@@ -6,8 +6,10 @@ import (
 )
 
 // Result is what a run showed. Times are in ms, rates a second; all but the nodes'
-// are over the requests of the window.
+// and the series are over the requests of the window.
 type Result struct {
+	Total            int // requests of the whole run
+	First            int // of the window
 	Requests, Failed int
 	Offered, Served  float64 // rates of requests and of successful answers
 	Latency          Latency // of the successful ones
@@ -15,41 +17,76 @@ type Result struct {
 	Waiting, Serving, Traveling float64
 	Duration                    float64 // of the whole run
 	Nodes                       []NodeStats
+	Classes                     []ClassStats
+	Series                      []Piece // of the whole run, by time of answer
+
+	h *histogram
+}
+
+// ClassStats is one class of requests.
+type ClassStats struct {
+	Name             string
+	Requests, Failed int
+	Latency          Latency
 }
 
 // Latency is the distribution of times from arrival to answer.
 type Latency struct{ Mean, Min, Median, P95, P99, P999, Max float64 }
 
-// NodeStats is what a node that can be busy has seen over the whole run.
+// NodeStats is what a node that can be busy has seen over the whole run. Nodes that are
+// called alike are one.
 type NodeStats struct {
 	Name            string
-	Served, Refused int64
+	Nodes           int   // that are called so
+	Served, Refused int64 // requests
+	Again           int64 // tries again, hedges, hits of a cache
+	GaveUp          int64 // timeouts, tries that a budget did not allow, openings of a breaker
 	Workers         int
-	Wait            float64 // mean, in ms
+	Wait, Service   float64 // mean, in ms
 	Utilisation     float64 // of its workers
 	Queue           float64 // mean length
 	Longest         int     // greatest length
+	Size            float64 // mean number of instances of a pool that scales
 	waited, worked  int64
 }
 
 // measure counts the requests whose numbers lie in [first, last).
 type measure struct {
-	first, last       int64
-	began, ended      int64
-	firstEnd          int64
-	lastEnd           int64
-	until             int64 // the last end of all requests
+	first, last  int64
+	total        int64
+	began, ended int64
+	firstEnd     int64
+	lastEnd      int64
+	until        int64 // the last end of all requests
+	all          tallied
+	classes      []tallied
+	names        []Class
+	batches      *batches
+	series       *series
+}
+
+// tallied is what was seen of the requests, or of a class.
+type tallied struct {
 	ok, failed        int64
 	sum               float64
 	wait, serve, road int64
 	h                 histogram
 }
 
-func newMeasure(first, last int64) *measure {
-	return &measure{first: first, last: last, began: -1, firstEnd: math.MaxInt64, h: histogram{least: math.MaxInt64}}
+func newMeasure(first, last int64, classes []Class) *measure {
+	m := &measure{first: first, last: last, began: -1, firstEnd: math.MaxInt64, names: classes}
+	m.all.h.least = math.MaxInt64
+	if len(classes) > 1 {
+		m.classes = make([]tallied, len(classes))
+		for i := range m.classes {
+			m.classes[i].h.least = math.MaxInt64
+		}
+	}
+	return m
 }
 
 func (m *measure) begin(r *request, t int64) {
+	m.total++
 	if r.id < m.first || r.id >= m.last {
 		return
 	}
@@ -61,24 +98,48 @@ func (m *measure) begin(r *request, t int64) {
 
 func (m *measure) end(r *request, t int64) {
 	m.until = max(m.until, t)
+	if m.series != nil {
+		m.series.add(t, t-r.start, r.ok)
+	}
+	if m.batches != nil {
+		m.batches.add(r.id, t-r.start, r.ok)
+	}
 	if r.id < m.first || r.id >= m.last {
 		return
 	}
 	m.firstEnd, m.lastEnd = min(m.firstEnd, t), max(m.lastEnd, t)
-	if !r.ok {
-		m.failed++
-		return
+	m.all.add(r, t)
+	if m.classes != nil {
+		m.classes[r.class].add(r, t)
 	}
-	m.ok++
-	m.sum += float64(t - r.start)
-	m.wait += r.waiting
-	m.serve += r.serving
-	m.road += r.traveling
-	m.h.add(t - r.start)
 }
 
-func (m *measure) result(b *builder, now int64) *Result {
-	n := float64(max(m.ok, 1))
+func (x *tallied) add(r *request, t int64) {
+	if !r.ok {
+		x.failed++
+		return
+	}
+	x.ok++
+	x.sum += float64(t - r.start)
+	x.wait += r.waiting
+	x.serve += r.serving
+	x.road += r.traveling
+	x.h.add(t - r.start)
+}
+
+func (x *tallied) latency() Latency {
+	if x.ok == 0 {
+		return Latency{}
+	}
+	return Latency{
+		Mean: x.sum / float64(x.ok) / ms, Min: float64(x.h.least) / ms, Max: float64(x.h.most) / ms,
+		Median: x.h.quantile(.5), P95: x.h.quantile(.95), P99: x.h.quantile(.99), P999: x.h.quantile(.999),
+	}
+}
+
+func (m *measure) result(b *builder) *Result {
+	a := &m.all
+	n := float64(max(a.ok, 1))
 	rate := func(count int64, from, to int64) float64 {
 		if to <= from {
 			return 0
@@ -86,35 +147,63 @@ func (m *measure) result(b *builder, now int64) *Result {
 		return float64(count) / float64(to-from) * 1e9
 	}
 	r := &Result{
-		Requests: int(m.ok + m.failed), Failed: int(m.failed),
-		Offered: rate(m.ok+m.failed-1, m.began, m.ended), Served: rate(m.ok-1, m.firstEnd, m.lastEnd),
-		Waiting: float64(m.wait) / n / ms, Serving: float64(m.serve) / n / ms, Traveling: float64(m.road) / n / ms,
-		Duration: float64(max(now, m.until)) / ms,
+		Total: int(m.total), First: int(m.first), Requests: int(a.ok + a.failed), Failed: int(a.failed),
+		Offered: rate(a.ok+a.failed-1, m.began, m.ended), Served: rate(a.ok-1, m.firstEnd, m.lastEnd),
+		Waiting: float64(a.wait) / n / ms, Serving: float64(a.serve) / n / ms, Traveling: float64(a.road) / n / ms,
+		Duration: float64(m.until) / ms, Latency: a.latency(), h: &a.h,
 	}
-	if m.ok > 0 {
-		r.Latency = Latency{
-			Mean: m.sum / n / ms, Min: float64(m.h.least) / ms, Max: float64(m.h.most) / ms,
-			Median: m.h.quantile(.5), P95: m.h.quantile(.95), P99: m.h.quantile(.99), P999: m.h.quantile(.999),
-		}
+	for i := range m.classes {
+		c := &m.classes[i]
+		r.Classes = append(r.Classes, ClassStats{m.names[i].Name, int(c.ok + c.failed), int(c.failed), c.latency()})
 	}
+	if m.series != nil {
+		r.Series = m.series.result()
+	}
+	r.Nodes = nodeStats(b, r.Duration)
+	return r
+}
+
+// nodeStats adds up the nodes that are called alike.
+func nodeStats(b *builder, duration float64) []NodeStats {
+	var all []NodeStats
+	at := map[string]int{}
 	for _, l := range b.order {
 		if l.stats == nil {
 			continue
 		}
 		s := l.stats()
-		s.Name = l.name
-		if s.Served > 0 {
-			s.Wait = float64(s.waited) / float64(s.Served) / ms
+		i, seen := at[l.label]
+		if !seen {
+			i = len(all)
+			at[l.label] = i
+			all = append(all, NodeStats{Name: l.label})
 		}
-		if r.Duration > 0 {
-			s.Queue = float64(s.waited) / ms / r.Duration // Little's law
-			if s.Workers > 0 {
-				s.Utilisation = float64(s.worked) / ms / r.Duration / float64(s.Workers)
+		x := &all[i]
+		x.Nodes++
+		x.Served += s.Served
+		x.Refused += s.Refused
+		x.Again += s.Again
+		x.GaveUp += s.GaveUp
+		x.Workers += s.Workers
+		x.Longest = max(x.Longest, s.Longest)
+		x.Size += s.Size
+		x.waited += s.waited
+		x.worked += s.worked
+	}
+	for i := range all {
+		x := &all[i]
+		if x.Served > 0 {
+			x.Wait = float64(x.waited) / float64(x.Served) / ms
+			x.Service = float64(x.worked) / float64(x.Served) / ms
+		}
+		if duration > 0 {
+			x.Queue = float64(x.waited) / ms / duration / float64(x.Nodes) // Little's law
+			if x.Workers > 0 {
+				x.Utilisation = float64(x.worked) / ms / duration / float64(x.Workers)
 			}
 		}
-		r.Nodes = append(r.Nodes, s)
 	}
-	return r
+	return all
 }
 
 // histogram counts times in buckets of equal relative width: 1024 to an octave, so
@@ -163,4 +252,22 @@ func (h *histogram) quantile(q float64) float64 {
 		}
 	}
 	return float64(h.most) / ms
+}
+
+// merge adds the counts of another.
+func (h *histogram) merge(o *histogram) {
+	if o.n == 0 {
+		return
+	}
+	if h.n == 0 {
+		h.least = o.least
+	}
+	if len(h.counts) < len(o.counts) {
+		h.counts = append(h.counts, make([]int64, len(o.counts)-len(h.counts))...)
+	}
+	for i, c := range o.counts {
+		h.counts[i] += c
+	}
+	h.n += o.n
+	h.least, h.most = min(h.least, o.least), max(h.most, o.most)
 }

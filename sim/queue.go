@@ -4,6 +4,7 @@ type queueSpec struct {
 	next    Node
 	workers int
 	backlog int
+	order   Order
 }
 
 // QueueOption changes a queue.
@@ -14,6 +15,9 @@ func Workers(n int) QueueOption { return func(s *queueSpec) { s.workers = n } }
 
 // Backlog refuses a request that would be the (n+1)-th to wait.
 func Backlog(n int) QueueOption { return func(s *queueSpec) { s.backlog = n } }
+
+// Ordered lets those who wait be served in another order than FIFO.
+func Ordered(o Order) QueueOption { return func(s *queueSpec) { s.order = o } }
 
 // Queue passes one request at a time and lets the others wait, first come first served.
 func Queue(next Node, options ...QueueOption) Node {
@@ -33,10 +37,21 @@ func (s *queueSpec) make(b *builder) *live {
 		b.fail("queue: a backlog of %d", s.backlog)
 	}
 	n := &queue{workers: s.workers, backlog: s.backlog}
+	n.line.order = s.order
+	switch s.order {
+	case Priority:
+		n.line.rank = func(r *request) float64 { return -b.priority(r) }
+	case Shortest:
+		n.line.rank = func(r *request) float64 { return r.size }
+	}
 	c := b.child(s.next, &n.next, b.role)
 	// One worker passes the requests on in their order, several do not.
 	c.scattered = s.workers > 1
-	return &live{node: n, known: n, ordered: true, next: []*child{c}, stats: n.stats}
+	l := &live{kind: "queue", node: n, ordered: true, next: []*child{c}, stats: n.stats}
+	if s.order == FIFO {
+		l.known = n
+	}
+	return l
 }
 
 type queue struct {
@@ -44,8 +59,9 @@ type queue struct {
 	workers, backlog int
 
 	// Entered in time.
-	busy int
-	line fifo
+	busy    int
+	line    line
+	pumping bool
 
 	// Known: when each worker will be free, the earliest first, and when those
 	// who wait will start.
@@ -60,12 +76,13 @@ type queue struct {
 func (n *queue) enter(e *engine, r *request) {
 	r.since = e.now
 	switch {
-	case n.busy < n.workers:
+	case r.canceled:
+		e.refuse(r)
+	case n.busy < n.workers && n.line.len() == 0:
 		n.start(e, r)
 	case n.backlog >= 0 && n.line.len() >= n.backlog:
 		n.refused++
-		r.ok = false
-		e.answer(r)
+		e.refuse(r)
 	default:
 		n.line.push(r)
 		n.longest = max(n.longest, n.line.len())
@@ -77,15 +94,29 @@ func (n *queue) start(e *engine, r *request) {
 	n.served++
 	n.waited += e.now - r.since
 	r.waiting += e.now - r.since
+	if r.split != nil {
+		e.begun(r)
+	}
 	e.call(n.next, r, n, mark{t: e.now})
+}
+
+// pump starts those who wait for whom there are workers. A request that is
+// answered at once comes back while it does, and is not to start it again.
+func (n *queue) pump(e *engine) {
+	if n.pumping {
+		return
+	}
+	n.pumping = true
+	for n.busy < n.workers && n.line.len() > 0 {
+		n.start(e, n.line.pop())
+	}
+	n.pumping = false
 }
 
 func (n *queue) back(e *engine, r *request, m mark) {
 	n.busy--
 	n.worked += e.now - m.t
-	if n.line.len() > 0 {
-		n.start(e, n.line.pop())
-	}
+	n.pump(e)
 	e.answer(r)
 }
 func (n *queue) due(*engine, *request, mark) {}
@@ -101,7 +132,7 @@ func (n *queue) pass(e *engine, t int64, r *request) int64 {
 		}
 		if n.backlog >= 0 && n.starts.len >= n.backlog {
 			n.refused++
-			r.ok = false
+			r.ok, r.refused = false, true
 			return t
 		}
 		start = n.free[0]
@@ -140,25 +171,6 @@ func (n *queue) occupy(end int64) {
 
 func (n *queue) stats() NodeStats {
 	return NodeStats{Served: n.served, Refused: n.refused, waited: n.waited, worked: n.worked, Workers: n.workers, Longest: n.longest}
-}
-
-// fifo is a line of requests.
-type fifo struct {
-	items []*request
-	head  int
-}
-
-func (f *fifo) len() int        { return len(f.items) - f.head }
-func (f *fifo) push(r *request) { f.items = append(f.items, r) }
-func (f *fifo) pop() *request {
-	r := f.items[f.head]
-	f.items[f.head] = nil
-	f.head++
-	if f.head > 64 && 2*f.head > len(f.items) {
-		f.items = f.items[:copy(f.items, f.items[f.head:])]
-		f.head = 0
-	}
-	return r
 }
 
 // ring64 is a line of times.

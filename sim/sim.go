@@ -36,11 +36,16 @@ type Node interface {
 // Config is what happens to a network.
 type Config struct {
 	Arrivals Load    // when requests come
-	Requests int     // how many; 0 is 100,000
+	Classes  []Class // what kinds of them; nil: all alike
+	Requests int     // how many; 0 is 100,000, or all that a replay has
 	Seed     uint64  // of all luck
 	Round    float64 // round all times to multiples of this, in ms; 0: as they are
 	// Window says which requests count; nil is Middle.
 	Window func(requests int) (first, last int)
+	// Detect finds by MSER-5 how many of the first requests do not count because the
+	// network is still filling, instead of Window. It runs twice.
+	Detect bool
+	Series int   // pieces of a time series of the whole run; 0: none
 	Limit  int64 // events of one run, against networks that never come to rest; 0 is 1e10
 
 	blind bool // tests: every step is an event
@@ -55,6 +60,37 @@ func All(requests int) (first, last int) { return 0, requests }
 
 // Run sends the load through the network until every request is answered.
 func Run(c Config, root Node) (*Result, error) {
+	if c.Detect {
+		return detect(c, root)
+	}
+	return run(c, root, nil)
+}
+
+func run(c Config, root Node, batches *batches) (*Result, error) {
+	e, b, err := prepare(&c, root, c.blind)
+	if err != nil {
+		return nil, err
+	}
+	first, last := c.Window(c.Requests)
+	e.measure = newMeasure(int64(first), int64(last), c.Classes)
+	e.measure.batches = batches
+	if c.Series > 0 {
+		e.measure.series = newSeries(c.Series)
+	}
+	if err := e.run(c.Arrivals, b.mix, int64(c.Requests), dist.NewStream(c.Seed, "load")); err != nil {
+		return nil, err
+	}
+	if e.open > 0 {
+		return nil, fmt.Errorf("%d requests are never answered: they wait for each other", e.open)
+	}
+	return e.measure.result(b), nil
+}
+
+// prepare makes a network live, and fills in what the configuration leaves open.
+func prepare(c *Config, root Node, blind bool) (*engine, *builder, error) {
+	if l, ok := c.Arrivals.(interface{ count() int }); ok && (c.Requests == 0 || c.Requests > l.count()) {
+		c.Requests = l.count()
+	}
 	if c.Requests == 0 {
 		c.Requests = 100_000
 	}
@@ -66,30 +102,31 @@ func Run(c Config, root Node) (*Result, error) {
 	}
 	switch {
 	case c.Arrivals == nil:
-		return nil, errors.New("there are no arrivals")
+		return nil, nil, errors.New("there are no arrivals")
 	case c.Requests < 0:
-		return nil, fmt.Errorf("%d requests", c.Requests)
+		return nil, nil, fmt.Errorf("%d requests", c.Requests)
 	case !(c.Round >= 0) || c.Round > 1e6:
-		return nil, fmt.Errorf("times cannot be rounded to %g ms", c.Round)
+		return nil, nil, fmt.Errorf("times cannot be rounded to %g ms", c.Round)
+	case c.Series < 0 || c.Series > 1_000_000:
+		return nil, nil, fmt.Errorf("a time series of %d pieces", c.Series)
 	case root == nil:
-		return nil, errors.New("there is no network")
+		return nil, nil, errors.New("there is no network")
 	}
 	if err := c.Arrivals.check(); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	mix, err := newMixture(c.Classes)
+	if err != nil {
+		return nil, nil, err
 	}
 	b := newBuilder(c.Seed)
-	b.blind = c.blind
+	b.blind, b.mix = blind, mix
 	l := b.node(root, 1)
 	if b.err != nil {
-		return nil, b.err
+		return nil, nil, b.err
 	}
 	b.foresee(l)
-	e := &engine{root: link{l.node, l.known}, round: int64(math.Round(c.Round * ms)), limit: c.Limit}
-	e.seed = b.seed
-	first, last := c.Window(c.Requests)
-	e.measure = newMeasure(int64(first), int64(last))
-	if err := e.run(c.Arrivals, c.Requests, dist.NewStream(c.Seed, "load")); err != nil {
-		return nil, err
-	}
-	return e.measure.result(b, e.now), nil
+	e := &engine{root: link{l.node, l.known}, round: int64(math.Round(c.Round * ms)), limit: c.Limit, seed: b.seed}
+	e.measure = newMeasure(0, 0, nil)
+	return e, b, nil
 }

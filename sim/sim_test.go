@@ -15,7 +15,7 @@ import (
 
 // anyNode draws a network.
 func anyNode(t *rapid.T, depth int) Node {
-	kind := rapid.IntRange(0, 7).Draw(t, "kind")
+	kind := rapid.IntRange(0, 11).Draw(t, "kind")
 	if depth == 0 {
 		kind = 0
 	}
@@ -33,6 +33,14 @@ func anyNode(t *rapid.T, depth int) Node {
 		return Queue(next(), o...)
 	case 4:
 		return Delay(dist.Uniform(1, 9), next())
+	case 8:
+		return Faulty(dist.Exponential(100), dist.Exponential(20), next())
+	case 9:
+		return Limit(80, 3, rapid.Bool().Draw(t, "wait"), next())
+	case 10:
+		return Cache(Caching{Ratio: .3, Time: 1}, next())
+	case 11:
+		return Series(next(), next())
 	}
 	shared := next()
 	var pool []Node
@@ -67,7 +75,7 @@ func TestForesight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(blind, seeing, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.IgnoreUnexported(NodeStats{}), cmpopts.IgnoreFields(NodeStats{}, "Longest")); d != "" {
+		if d := cmp.Diff(blind, seeing, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.IgnoreUnexported(NodeStats{}, Result{}), cmpopts.IgnoreFields(NodeStats{}, "Longest")); d != "" {
 			t.Fatalf("every step an event (-) and foreseen (+):\n%s", d)
 		}
 	})

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headway-lab/headway/causal"
+	"github.com/headway-lab/headway/sim"
 	"github.com/headway-lab/headway/sim/scenario"
 )
 
@@ -18,6 +20,9 @@ func newSim() *cobra.Command {
 		out          = output{format: table}
 		seed         uint64
 		replications int
+		requests     int
+		trace        int
+		traceFile    string
 		quiet        bool
 	)
 	c := &cobra.Command{
@@ -43,6 +48,7 @@ The exit status is 0 if the simulation is complete, 1 if it failed or was
 interrupted, 2 if the command line or the file was wrong.`,
 		Example: `  headway sim examples/sim/bamboo.star
   headway sim --seed 7 --replications 30 --html bamboo.html examples/sim/bamboo.star
+  headway sim --trace 3 --trace-file tied.json examples/sim/tied.star
   headway sim --format json examples/sim/routers.star | jq .answer`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -72,13 +78,31 @@ interrupted, 2 if the command line or the file was wrong.`,
 				}
 				x.Least, x.Most = replications, replications
 			}
+			if c.Flags().Changed("requests") {
+				if requests < 8 {
+					return usagef("--requests %d: want 8 or more", requests)
+				}
+				for i := range x.Cases {
+					x.Cases[i].Config.Requests = requests
+				}
+			}
+			if trace < 0 || trace > 100_000 {
+				return usagef("--trace %d: want 0 to 100000 requests", trace)
+			}
+			if traceFile != "" && trace == 0 {
+				trace = 100
+			}
+			if err := writable(traceFile); err != nil {
+				return usagef("--trace-file %s cannot be written: %w", traceFile, plain(err))
+			}
 			show := newDisplay(c.ErrOrStderr(), quiet)
 			begin := time.Now()
 			var lock sync.Mutex
-			x.Progress = func(done, most int) {
+			x.Progress = func(done, most int, requests int64) {
 				lock.Lock()
 				defer lock.Unlock()
-				e := causal.Event{Phase: "simulate", Text: fmt.Sprintf("%d runs", done), Elapsed: time.Since(begin)}
+				e := causal.Event{Phase: "simulate", Elapsed: time.Since(begin)}
+				e.Text = fmt.Sprintf("%d runs, %.3g million requests a second", done, float64(requests)/1e6/max(e.Elapsed.Seconds(), 1e-3))
 				if done > 0 {
 					e.Total = e.Elapsed * time.Duration(most) / time.Duration(done)
 				}
@@ -94,6 +118,9 @@ interrupted, 2 if the command line or the file was wrong.`,
 			}
 			r.Command = append([]string{"headway"}, os.Args[1:]...)
 			err = out.write(r, c.OutOrStdout(), show.say)
+			if trace > 0 && runErr == nil {
+				err = errors.Join(err, histories(x, trace, traceFile, out.format == table, c.OutOrStdout(), show.say))
+			}
 			return errors.Join(err, interrupted(c.Context(), runErr, "these are the replications that were complete"))
 		},
 	}
@@ -101,11 +128,50 @@ interrupted, 2 if the command line or the file was wrong.`,
 	f.SortFlags = false
 	f.Uint64Var(&seed, "seed", 1, "`NUMBER` that decides all luck")
 	f.IntVar(&replications, "replications", 0, "run every case `N` times; 0 until it is known to 1 %")
+	f.IntVar(&requests, "requests", 0, "send `N` requests a run, whatever the file says")
+	f.IntVar(&trace, "trace", 0, "print the histories of `N` requests of every case")
+	f.StringVar(&traceFile, "trace-file", "", "write histories (of 100, or --trace) for chrome://tracing and Perfetto to `FILE`")
 	f.Var(newChoice(&out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
 	f.StringVar(&out.json, "json", "", "write the report as JSON to `FILE`")
 	f.StringVar(&out.html, "html", "", "write the report as one HTML page to `FILE`")
 	f.BoolVar(&quiet, "quiet", false, "no progress on standard error")
+	c.MarkFlagFilename("trace-file", "json")
 	c.MarkFlagFilename("json", "json")
 	c.MarkFlagFilename("html", "html")
 	return c
+}
+
+// histories prints the ways of some requests, and writes them to a file if one is named.
+func histories(x sim.Experiment, n int, file string, print bool, w io.Writer, say func(string)) error {
+	var all []sim.History
+	for _, c := range x.Cases {
+		spans, err := x.Trace(c, n)
+		if err != nil {
+			return fmt.Errorf("--trace: %s: %w", c.Name, err)
+		}
+		all = append(all, sim.History{Name: c.Name, Spans: spans})
+	}
+	if file == "" {
+		if !print {
+			return nil
+		}
+		for _, h := range all {
+			if _, err := fmt.Fprintf(w, "\n%s\n", h.Name); err != nil {
+				return err
+			}
+			if err := sim.PrintTrace(w, h.Spans); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("--trace-file: %w", err)
+	}
+	if err := errors.Join(sim.WriteTrace(f, all), f.Close()); err != nil {
+		return fmt.Errorf("--trace-file: %w", err)
+	}
+	say("wrote " + file)
+	return nil
 }

@@ -13,15 +13,14 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
-	"sort"
 	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"github.com/headway-lab/headway/balance"
 	"github.com/headway-lab/headway/dist"
 	"github.com/headway-lab/headway/sim"
 )
@@ -101,23 +100,24 @@ type (
 	load = value[sim.Load]
 )
 
-type builtin func(th *starlark.Thread, name string, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error)
+// unpack takes the arguments of a call by name, as [starlark.UnpackArgs] does.
+type unpack func(pairs ...any) error
+
+type builtin func(th *starlark.Thread, u unpack) (starlark.Value, error)
 
 func (f *file) builtins() starlark.StringDict {
-	all := map[string]builtin{
-		"range": limitedRange, "pool": pool, "simulate": f.simulate, "case": f.addCase, "sweep": f.sweep,
-		"server": server, "cable": cable, "delay": delay, "queue": queue,
-		"poisson": poisson, "constant": constant, "gaps": gaps, "at_once": atOnce,
-		"random": router(sim.Random), "round_robin": router(sim.RoundRobin), "one_each": router(sim.OneEach),
-		"least_connections": leastConnections, "least_of": leastOf,
+	all := map[string]builtin{"simulate": f.simulate, "sweep": f.sweep}
+	for _, some := range []map[string]builtin{basics, nodes, routers, loads} {
+		maps.Copy(all, some)
 	}
-	for name, make := range laws {
-		all[name] = lawOf(make)
+	for name, l := range laws {
+		all[name] = l.builtin
 	}
-	d := starlark.StringDict{"empirical": starlark.NewBuiltin("empirical", empirical)}
+	d := starlark.StringDict{"range": starlark.NewBuiltin("range", limitedRange)}
+	d["case"] = starlark.NewBuiltin("case", f.addCase)
 	for name, b := range all {
 		d[name] = starlark.NewBuiltin(name, func(th *starlark.Thread, fn *starlark.Builtin, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
-			v, err := b(th, fn.Name(), args, kw)
+			v, err := b(th, func(pairs ...any) error { return starlark.UnpackArgs(fn.Name(), args, kw, pairs...) })
 			if err != nil && !strings.HasPrefix(err.Error(), fn.Name()) {
 				err = fmt.Errorf("%s: %w", fn.Name(), err)
 			}
@@ -127,11 +127,13 @@ func (f *file) builtins() starlark.StringDict {
 	return d
 }
 
-// laws are the distributions by their numbers of parameters.
-var laws = map[string]struct {
+// shape is a distribution by its parameters.
+type shape struct {
 	names []string
 	make  func(p []float64) dist.Dist
-}{
+}
+
+var laws = map[string]shape{
 	"fixed":            {[]string{"value"}, func(p []float64) dist.Dist { return dist.Fixed(p[0]) }},
 	"uniform":          {[]string{"low", "high"}, func(p []float64) dist.Dist { return dist.Uniform(p[0], p[1]) }},
 	"exponential":      {[]string{"mean"}, func(p []float64) dist.Dist { return dist.Exponential(p[0]) }},
@@ -141,6 +143,7 @@ var laws = map[string]struct {
 	"pareto":           {[]string{"low", "alpha"}, func(p []float64) dist.Dist { return dist.Pareto(p[0], p[1]) }},
 	"weibull":          {[]string{"shape", "scale"}, func(p []float64) dist.Dist { return dist.Weibull(p[0], p[1]) }},
 	"hyperexponential": {[]string{"p", "mean1", "mean2"}, func(p []float64) dist.Dist { return dist.HyperExponential(p[0], p[1], p[2]) }},
+	"zipf":             {[]string{"n", "s"}, func(p []float64) dist.Dist { return dist.Zipf(whole(p[0]), p[1]) }},
 }
 
 // whole is x as a number of stages; 0, which no law accepts, where it is none.
@@ -151,43 +154,30 @@ func whole(x float64) int {
 	return int(x)
 }
 
-// lawOf makes a distribution, or with a node behind the parameters a delay before it, as
+// builtin makes a distribution, or with a node behind the parameters a delay before it, as
 // in exponential(100, server("rails")).
-func lawOf(l struct {
-	names []string
-	make  func(p []float64) dist.Dist
-}) builtin {
-	return func(_ *starlark.Thread, name string, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
-		p := make([]starlark.Float, len(l.names))
-		var next starlark.Value
-		var pairs []any
-		for i, n := range l.names {
-			pairs = append(pairs, n, (*number)(&p[i]))
-		}
-		if err := starlark.UnpackArgs(name, args, kw, append(pairs, "next?", &next)...); err != nil {
-			return nil, err
-		}
-		x := make([]float64, len(p))
-		for i := range p {
-			x[i] = float64(p[i])
-		}
-		d := l.make(x)
-		if err := dist.Check(d); err != nil {
-			return nil, err
-		}
-		if next == nil || next == starlark.None {
-			return law{d, "distribution"}, nil
-		}
-		to, err := asNode(next)
-		if err != nil {
-			return nil, err
-		}
-		return node{sim.Delay(d, to), "node"}, nil
+func (l shape) builtin(_ *starlark.Thread, u unpack) (starlark.Value, error) {
+	p := make([]float64, len(l.names))
+	var next nodeArg
+	var pairs []any
+	for i, n := range l.names {
+		pairs = append(pairs, n, (*number)(&p[i]))
 	}
+	if err := u(append(pairs, "next??", &next)...); err != nil {
+		return nil, err
+	}
+	d := l.make(p)
+	if err := dist.Check(d); err != nil {
+		return nil, err
+	}
+	if next.Node == nil {
+		return law{d, "distribution"}, nil
+	}
+	return asValue(sim.Delay(d, next.Node))
 }
 
 // number unpacks an int or a float.
-type number starlark.Float
+type number float64
 
 func (n *number) Unpack(v starlark.Value) error {
 	x, ok := starlark.AsFloat(v)
@@ -201,28 +191,66 @@ func (n *number) Unpack(v starlark.Value) error {
 	return nil
 }
 
-func asNode(v starlark.Value) (sim.Node, error) {
+// nodeArg unpacks a node, lawArg a distribution or a number for a fixed one, and poolArg
+// a list of nodes.
+type (
+	nodeArg struct{ sim.Node }
+	lawArg  struct{ dist.Dist }
+	poolArg []sim.Node
+)
+
+func (a *nodeArg) Unpack(v starlark.Value) error {
 	n, ok := v.(node)
 	if !ok {
-		return nil, fmt.Errorf("got %s, want a node such as server(\"name\")", v.Type())
+		return fmt.Errorf("got %s, want a node such as server(\"name\")", v.Type())
 	}
-	return n.v, nil
+	a.Node = n.v
+	return nil
 }
 
-// asLaw takes a number for a fixed time.
-func asLaw(v starlark.Value) (dist.Dist, error) {
+func (a *lawArg) Unpack(v starlark.Value) error {
 	if d, ok := v.(law); ok {
-		return d.v, nil
+		a.Dist = d.v
+		return nil
 	}
 	var x number
 	if err := x.Unpack(v); err != nil {
-		return nil, fmt.Errorf("got %s, want a time in ms or a distribution", v.Type())
+		return fmt.Errorf("got %s, want a time in ms or a distribution", v.Type())
 	}
-	d := dist.Fixed(float64(x))
-	return d, dist.Check(d)
+	a.Dist = dist.Fixed(float64(x))
+	return dist.Check(a.Dist)
 }
 
-func limitedRange(_ *starlark.Thread, name string, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
+func (a *poolArg) Unpack(v starlark.Value) error {
+	list, ok := v.(starlark.Iterable)
+	if !ok {
+		return fmt.Errorf("got %s, want a list of nodes, such as pool(250, ...)", v.Type())
+	}
+	it := list.Iterate()
+	defer it.Done()
+	for it.Next(&v) {
+		var n nodeArg
+		if err := n.Unpack(v); err != nil {
+			return fmt.Errorf("backend %d: %w", len(*a), err)
+		}
+		*a = append(*a, n.Node)
+	}
+	if len(*a) == 0 {
+		return errors.New("an empty pool")
+	}
+	return nil
+}
+
+// asValue gives a node to the file, if it can be made.
+func asValue(n sim.Node) (starlark.Value, error) {
+	if err := sim.Check(n); err != nil {
+		return nil, err
+	}
+	return node{n, "node"}, nil
+}
+
+func limitedRange(_ *starlark.Thread, fn *starlark.Builtin, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
+	name := fn.Name()
 	start, stop, step := 0, 0, 1
 	if len(args) == 1 {
 		if err := starlark.UnpackPositionalArgs(name, args, kw, 1, &stop); err != nil {
@@ -243,157 +271,4 @@ func limitedRange(_ *starlark.Thread, name string, args starlark.Tuple, kw []sta
 		list = append(list, starlark.MakeInt(start+i*step))
 	}
 	return starlark.NewList(list), nil
-}
-
-// case names of a sweep and parameters of cases are sorted, so that reports are the same every time.
-func params(kw []starlark.Tuple) (map[string]float64, error) {
-	out := map[string]float64{}
-	for _, p := range kw {
-		k, _ := starlark.AsString(p[0])
-		var x number
-		if err := x.Unpack(p[1]); err != nil {
-			return nil, fmt.Errorf("parameter %s: %w", k, err)
-		}
-		out[k] = float64(x)
-	}
-	return out, nil
-}
-
-func (f *file) add(name string, network sim.Node, baseline bool, params map[string]float64) error {
-	if len(f.x.Cases) >= maxCases {
-		return fmt.Errorf("more than %d cases", maxCases)
-	}
-	for _, c := range f.x.Cases {
-		if c.Name == name {
-			return fmt.Errorf("there are two cases %q", name)
-		}
-	}
-	if baseline && f.baseline {
-		return fmt.Errorf("%q is the second baseline", name)
-	}
-	f.baseline = f.baseline || baseline
-	if f.config.Arrivals == nil {
-		return errors.New("say first when requests arrive: simulate(arrivals = poisson(1.5))")
-	}
-	f.x.Cases = append(f.x.Cases, sim.Case{Name: name, Params: params, Baseline: baseline, Config: f.config, Network: network})
-	return nil
-}
-
-func (f *file) addCase(_ *starlark.Thread, name string, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
-	var title string
-	var network starlark.Value
-	var baseline bool
-	var own, rest []starlark.Tuple
-	for _, p := range kw {
-		switch k, _ := starlark.AsString(p[0]); k {
-		case "name", "network", "baseline":
-			own = append(own, p)
-		default:
-			rest = append(rest, p)
-		}
-	}
-	if err := starlark.UnpackArgs(name, args, own, "name", &title, "network", &network, "baseline?", &baseline); err != nil {
-		return nil, err
-	}
-	n, err := asNode(network)
-	if err != nil {
-		return nil, err
-	}
-	p, err := params(rest)
-	if err != nil {
-		return nil, err
-	}
-	return starlark.None, f.add(title, n, baseline, p)
-}
-
-// sweep adds a case for every value of a parameter.
-func (f *file) sweep(th *starlark.Thread, name string, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
-	var title string
-	var values starlark.Iterable
-	var fn starlark.Callable
-	if err := starlark.UnpackArgs(name, args, kw, "name", &title, "values", &values, "network", &fn); err != nil {
-		return nil, err
-	}
-	it := values.Iterate()
-	defer it.Done()
-	var v starlark.Value
-	for it.Next(&v) {
-		var x number
-		if err := x.Unpack(v); err != nil {
-			return nil, err
-		}
-		got, err := starlark.Call(th, fn, starlark.Tuple{v}, nil)
-		if err != nil {
-			return nil, err
-		}
-		n, err := asNode(got)
-		if err != nil {
-			return nil, fmt.Errorf("for %s = %v: %w", title, v, err)
-		}
-		if err := f.add(fmt.Sprintf("%v %s", v, title), n, false, map[string]float64{title: float64(x)}); err != nil {
-			return nil, err
-		}
-	}
-	return starlark.None, nil
-}
-
-// windows are the names of the ways to choose which requests count.
-var windows = map[string]func(int) (int, int){"middle": sim.Middle, "all": sim.All}
-
-func (f *file) simulate(_ *starlark.Thread, name string, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
-	var arrivals starlark.Value
-	requests, window, question := f.config.Requests, "middle", f.x.Question
-	round := number(f.config.Round)
-	precision := number(f.x.Precision)
-	least, most := f.x.Least, f.x.Most
-	if err := starlark.UnpackArgs(name, args, kw, "arrivals", &arrivals, "requests?", &requests, "window?", &window, "round?", &round,
-		"question?", &question, "replications?", &least, "most?", &most, "precision?", &precision); err != nil {
-		return nil, err
-	}
-	l, ok := arrivals.(load)
-	if !ok {
-		return nil, fmt.Errorf("arrivals: got %s, want something like poisson(1.5)", arrivals.Type())
-	}
-	w, ok := windows[window]
-	if !ok {
-		names := []string{}
-		for n := range windows {
-			names = append(names, n)
-		}
-		sort.Strings(names)
-		return nil, fmt.Errorf("window: %q is not one of %s", window, strings.Join(names, ", "))
-	}
-	if requests < 8 || requests > 10_000_000_000 {
-		return nil, fmt.Errorf("requests: %d: want 8 or more", requests)
-	}
-	if round < 0 || precision < 0 {
-		return nil, errors.New("round and precision must not be negative")
-	}
-	if least != 0 && least < 4 || most != 0 && most < max(least, 4) {
-		return nil, fmt.Errorf("%d to %d replications: want at least 4", least, most)
-	}
-	f.config = sim.Config{Arrivals: l.v, Requests: requests, Window: w, Round: float64(round)}
-	f.x.Question, f.x.Least, f.x.Most, f.x.Precision = question, least, most, float64(precision)
-	return starlark.None, nil
-}
-
-func leastConnections(_ *starlark.Thread, name string, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
-	var backends starlark.Iterable
-	ties := "random"
-	if err := starlark.UnpackArgs(name, args, kw, "backends", &backends, "ties?", &ties); err != nil {
-		return nil, err
-	}
-	t := balance.RandomTies
-	switch ties {
-	case "random":
-	case "lowest":
-		t = balance.LowestTies
-	default:
-		return nil, fmt.Errorf("ties: %q is not random or lowest", ties)
-	}
-	all, err := nodes(backends)
-	if err != nil {
-		return nil, err
-	}
-	return node{sim.LeastConnections(t, all...), "node"}, nil
 }

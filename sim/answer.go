@@ -1,0 +1,431 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headway-lab/headway/effect"
+	"github.com/headway-lab/headway/report"
+)
+
+// measured is a figure of a run that the report tells.
+type measured struct {
+	report.Metric
+	of    func(*Result) float64
+	sharp bool // decides how long to go on
+}
+
+func ofLatency(name string, of func(Latency) float64, sharp, minor bool) measured {
+	return measured{report.Metric{Name: "latency." + name, Unit: "ms", Better: "lower", Minor: minor}, func(r *Result) float64 { return of(r.Latency) }, sharp}
+}
+
+// basic are the figures of every run.
+var basic = []measured{
+	ofLatency("median", func(l Latency) float64 { return l.Median }, true, false),
+	ofLatency("p95", func(l Latency) float64 { return l.P95 }, false, false),
+	ofLatency("p99", func(l Latency) float64 { return l.P99 }, true, false),
+	ofLatency("p99.9", func(l Latency) float64 { return l.P999 }, false, true),
+	ofLatency("max", func(l Latency) float64 { return l.Max }, false, true),
+	ofLatency("min", func(l Latency) float64 { return l.Min }, false, true),
+	ofLatency("mean", func(l Latency) float64 { return l.Mean }, false, true),
+	{report.Metric{Name: "waiting", Unit: "ms", Better: "lower"}, func(r *Result) float64 { return r.Waiting }, false},
+	{report.Metric{Name: "serving", Unit: "ms", Better: "lower", Minor: true}, func(r *Result) float64 { return r.Serving }, false},
+	{report.Metric{Name: "traveling", Unit: "ms", Better: "lower", Minor: true}, func(r *Result) float64 { return r.Traveling }, false},
+	{report.Metric{Name: successful, Unit: "%", Better: "higher"}, func(r *Result) float64 {
+		return 100 * float64(r.Requests-r.Failed) / float64(max(r.Requests, 1))
+	}, false},
+	{report.Metric{Name: "offered", Unit: "requests/s", Better: "higher", Minor: true}, func(r *Result) float64 { return r.Offered }, false},
+	{report.Metric{Name: "served", Unit: "requests/s", Better: "higher", Minor: true}, func(r *Result) float64 { return r.Served }, false},
+}
+
+const (
+	successful   = "successful"
+	decisive     = "latency.p99"
+	seriesPieces = 120
+	fewLines     = 6 // of a plot that has one for every case
+)
+
+// measures are those of all runs and those of classes of requests.
+func (x Experiment) measures(results [][]*Result) []measured {
+	all := append([]measured(nil), basic...)
+	seen := map[string]bool{}
+	for _, rs := range results {
+		for _, c := range rs[0].Classes {
+			if seen[c.Name] {
+				continue
+			}
+			seen[c.Name] = true
+			for _, m := range basic {
+				if m.Name != "latency.median" && m.Name != decisive && m.Name != successful {
+					continue
+				}
+				of := m.of
+				m.Name += " of " + c.Name
+				name := c.Name
+				m.of = func(r *Result) float64 {
+					for _, c := range r.Classes {
+						if c.Name == name {
+							return of(&Result{Latency: c.Latency, Requests: c.Requests, Failed: c.Failed})
+						}
+					}
+					return 0
+				}
+				m.Minor, m.sharp = true, false
+				all = append(all, m)
+			}
+		}
+	}
+	told := all[:0]
+	for _, m := range all {
+		if says(results, m) {
+			told = append(told, m)
+		}
+	}
+	return told
+}
+
+// says leaves out the figures that are the same everywhere and say nothing: no
+// failures, and the way that all requests have.
+func says(results [][]*Result, m measured) bool {
+	if !strings.HasPrefix(m.Name, successful) && m.Name != "traveling" {
+		return true
+	}
+	first := m.of(results[0][0])
+	for _, rs := range results {
+		for _, r := range rs {
+			if m.of(r) != first {
+				return true
+			}
+		}
+	}
+	return m.Name != "traveling" && first != 100
+}
+
+func (x Experiment) report(results [][]*Result, pooled []histogram, started time.Time) *report.Report {
+	first := results[0][0]
+	rep := &report.Report{
+		Schema: report.Schema, Verb: "sim", Question: x.Question, Started: started, Listed: true,
+		Command: append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
+		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: x.Seed,
+			More: map[string]string{"replications": fmt.Sprint(len(results[0])),
+				"requests": fmt.Sprintf("%d a run, of which %d count", first.Total, first.Requests)}},
+		Warnings: []string{},
+	}
+	base := 0
+	for i, c := range x.Cases {
+		if c.Baseline {
+			base = i
+		}
+	}
+	told := x.measures(results)
+	for _, m := range told {
+		rep.Metrics = append(rep.Metrics, m.Metric)
+	}
+	for i, c := range x.Cases {
+		k := report.Case{Name: c.Name, Baseline: i == base && len(x.Cases) > 1, Params: c.Params, Values: map[string]report.Value{}}
+		if k.Params == nil {
+			k.Params = map[string]float64{}
+		}
+		for _, m := range told {
+			v := x.values(results[i], m.of)
+			e := effect.Of(v, x.Confidence, x.Seed)
+			k.Values[m.Name] = report.Value{Value: e.Value, Low: e.Low, High: e.High, N: e.N}
+			if i == base || len(x.Cases) == 1 {
+				continue
+			}
+			d := effect.Paired(x.values(results[base], m.of), v, x.Confidence, x.Seed)
+			if math.IsNaN(d.Percent) {
+				continue // the measure is 0
+			}
+			if k.Effects == nil {
+				k.Effects = map[string]report.Effect{}
+			}
+			k.Effects[m.Name] = report.Effect{Percent: d.Percent, Low: d.Low, High: d.High, Confidence: d.Confidence, N: d.N, Real: d.Low > 0 || d.High < 0}
+		}
+		rep.Cases = append(rep.Cases, k)
+		for _, n := range meanNodes(results[i]) {
+			if n.Workers > 0 && n.Utilisation > .985 {
+				rep.Warnings = append(rep.Warnings, fmt.Sprintf("%s: %s is busy %.1f %% of the time; if more arrives than it can serve, its queue grows for as long as requests come and latencies mean nothing", c.Name, n.Name, 100*n.Utilisation))
+			}
+		}
+	}
+	rep.Answer = x.answer(rep, base)
+	rep.Plots = append(x.sweeps(rep, told), x.distribution(pooled))
+	rep.Plots = append(rep.Plots, x.course(results)...)
+	rep.Tables = []report.Table{x.nodes(results)}
+	return rep
+}
+
+// answer says which case is best: the one that answers more requests, and among those
+// that answer as many, the one with the lowest p99.
+func (x Experiment) answer(rep *report.Report, base int) string {
+	v := rep.Cases[base].Values
+	name := rep.Cases[base].Name
+	if len(rep.Cases) == 1 {
+		text := fmt.Sprintf("%s: half of the requests take up to %.4g ms, 99 %% up to %.4g ms", name, v["latency.median"].Value, v[decisive].Value)
+		if s, ok := v[successful]; ok {
+			text += fmt.Sprintf("; %.4g %% succeed", s.Value)
+		}
+		return text + "."
+	}
+	most, best := -1, -1
+	for i, c := range rep.Cases {
+		s, counted := c.Effects[successful]
+		if counted && s.Real && s.Percent > 0 && (most < 0 || c.Values[successful].Value > rep.Cases[most].Values[successful].Value) {
+			most = i
+		}
+		if e, ok := c.Effects[decisive]; ok && e.Real && e.Percent < 0 && !(counted && s.Real && s.Percent < 0) &&
+			(best < 0 || e.Percent < rep.Cases[best].Effects[decisive].Percent) {
+			best = i
+		}
+	}
+	var parts []string
+	if most >= 0 {
+		c := rep.Cases[most]
+		parts = append(parts, fmt.Sprintf("%s: %.4g %% of the requests succeed, with %s %.4g %%", c.Name, c.Values[successful].Value, name, v[successful].Value))
+	}
+	if best >= 0 {
+		e := rep.Cases[best].Effects[decisive]
+		who := rep.Cases[best].Name + ": "
+		if best == most {
+			who = ""
+		}
+		parts = append(parts, fmt.Sprintf("%sp99 latency %.1f %% below that of %s (%.1f to %.1f)", who, -e.Percent, name, -e.High, -e.Low))
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("Nothing tried has a lower p99 latency than %s.", name)
+	}
+	text := strings.Join(parts, "; ") + "."
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// meanNodes are the nodes' figures over all replications.
+func meanNodes(results []*Result) []NodeStats {
+	all := append([]NodeStats(nil), results[0].Nodes...)
+	for _, r := range results[1:] {
+		for i, n := range r.Nodes {
+			all[i].Utilisation += n.Utilisation
+			all[i].Wait += n.Wait
+			all[i].Service += n.Service
+			all[i].Queue += n.Queue
+			all[i].Size += n.Size
+			all[i].Served += n.Served
+			all[i].Refused += n.Refused
+			all[i].Again += n.Again
+			all[i].GaveUp += n.GaveUp
+			all[i].Longest = max(all[i].Longest, n.Longest)
+		}
+	}
+	k := float64(len(results))
+	for i := range all {
+		n := &all[i]
+		for _, x := range []*float64{&n.Utilisation, &n.Wait, &n.Service, &n.Queue, &n.Size} {
+			*x /= k
+		}
+		for _, x := range []*int64{&n.Served, &n.Refused, &n.Again, &n.GaveUp} {
+			*x = int64(float64(*x)/k + .5)
+		}
+	}
+	return all
+}
+
+// nodes is the table that says which node to mend.
+func (x Experiment) nodes(results [][]*Result) report.Table {
+	columns := []struct {
+		report.Column
+		of func(NodeStats) float64
+	}{
+		{report.Column{Name: "nodes"}, func(n NodeStats) float64 { return float64(n.Nodes) }},
+		{report.Column{Name: "utilisation", Unit: "%"}, func(n NodeStats) float64 { return 100 * n.Utilisation }},
+		{report.Column{Name: "waiting", Unit: "ms"}, func(n NodeStats) float64 { return n.Wait }},
+		{report.Column{Name: "service", Unit: "ms"}, func(n NodeStats) float64 { return n.Service }},
+		{report.Column{Name: "requests"}, func(n NodeStats) float64 { return float64(n.Served) }},
+		{report.Column{Name: "refused"}, func(n NodeStats) float64 { return float64(n.Refused) }},
+		{report.Column{Name: "again or hit"}, func(n NodeStats) float64 { return float64(n.Again) }},
+		{report.Column{Name: "given up"}, func(n NodeStats) float64 { return float64(n.GaveUp) }},
+		{report.Column{Name: "instances"}, func(n NodeStats) float64 { return n.Size }},
+		{report.Column{Name: "queue"}, func(n NodeStats) float64 { return n.Queue }},
+		{report.Column{Name: "longest"}, func(n NodeStats) float64 { return float64(n.Longest) }},
+	}
+	t := report.Table{Title: "Nodes, in the mean of all runs"}
+	used := make([]bool, len(columns))
+	for i, rs := range results {
+		for _, n := range meanNodes(rs) {
+			row := report.Row{Name: n.Name}
+			if len(x.Cases) > 1 {
+				row.Name = x.Cases[i].Name + ": " + n.Name
+			}
+			for j, c := range columns {
+				v := c.of(n)
+				if v == 0 {
+					v = math.NaN()
+				} else {
+					used[j] = true
+				}
+				row.Values = append(row.Values, v)
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	for j := len(columns) - 1; j >= 0; j-- {
+		if used[j] {
+			continue
+		}
+		for i := range t.Rows {
+			t.Rows[i].Values = append(t.Rows[i].Values[:j], t.Rows[i].Values[j+1:]...)
+		}
+	}
+	for j, c := range columns {
+		if used[j] {
+			t.Columns = append(t.Columns, c.Column)
+		}
+	}
+	return t
+}
+
+// several is the beginning of a list that is too long for a plot, and what to say of it.
+func several(cases []Case) ([]Case, string) {
+	if len(cases) <= fewLines {
+		return cases, ""
+	}
+	return cases[:fewLines], fmt.Sprintf("the first %d of %d cases", fewLines, len(cases))
+}
+
+// distribution is the plot of the latencies of all runs of a case.
+func (x Experiment) distribution(pooled []histogram) report.Plot {
+	p := report.Plot{Title: "Distribution of the latency", X: report.Axis{Name: "share of the requests", Scale: "nines"}, Y: report.Axis{Name: "latency up to", Unit: "ms", Scale: "log"}}
+	var cases []Case
+	cases, p.Note = several(x.Cases)
+	for i, c := range cases {
+		h := &pooled[i]
+		l := report.Line{Name: c.Name}
+		// 24 points to a nine, as far as there are ten requests beyond.
+		for k := 0; h.n > 0 && k <= 24*6; k++ {
+			beyond := math.Pow(10, -float64(k)/24)
+			if beyond*float64(h.n) < 10 && k > 0 {
+				break
+			}
+			l.Points = append(l.Points, report.Point{X: 1 - beyond, Y: h.quantile(1 - beyond)})
+		}
+		p.Lines = append(p.Lines, l)
+	}
+	return p
+}
+
+// course is how the first run of each case went.
+func (x Experiment) course(results [][]*Result) []report.Plot {
+	cases, note := several(x.Cases)
+	note = strings.TrimPrefix(note+", the first run", ", ")
+	axis := report.Axis{Name: "time", Unit: "s"}
+	plots := []report.Plot{
+		{Title: "Latency in the course of a run", Note: note, X: axis, Y: report.Axis{Name: "mean latency", Unit: "ms"}},
+		{Title: "Answers in the course of a run", Note: note, X: axis, Y: report.Axis{Name: "successful answers", Unit: "requests/s"}},
+		{Title: "Instances in the course of a run", Note: note, X: axis, Y: report.Axis{Name: "instances"}},
+	}
+	scales := false
+	for i, c := range cases {
+		var lines [3]report.Line
+		s := results[i][0].Series
+		for _, p := range s[:max(len(s)-1, 0)] { // the last one is not full
+			at := (p.Begin + p.End) / 2000
+			if p.OK > 0 {
+				lines[0].Points = append(lines[0].Points, report.Point{X: at, Y: p.Mean})
+			}
+			lines[1].Points = append(lines[1].Points, report.Point{X: at, Y: float64(p.OK) / (p.End - p.Begin) * 1000})
+			if p.Instances > 0 {
+				scales = true
+				lines[2].Points = append(lines[2].Points, report.Point{X: at, Y: p.Instances})
+			}
+		}
+		for j := range plots {
+			lines[j].Name = c.Name
+			if j < 2 || len(lines[j].Points) > 0 {
+				plots[j].Lines = append(plots[j].Lines, lines[j])
+			}
+		}
+	}
+	if !scales {
+		plots = plots[:2]
+	}
+	return plots
+}
+
+// sweeps are the plots of every measure over every parameter that was varied; the cases
+// without the parameter are drawn for reference.
+func (x Experiment) sweeps(rep *report.Report, told []measured) []report.Plot {
+	var params []string
+	count := map[string]map[float64]bool{}
+	for _, c := range x.Cases {
+		for name, v := range c.Params {
+			if count[name] == nil {
+				count[name] = map[float64]bool{}
+				params = append(params, name)
+			}
+			count[name][v] = true
+		}
+	}
+	slices.Sort(params)
+	var all []report.Plot
+	for _, name := range params {
+		if len(count[name]) < 2 {
+			continue
+		}
+		for _, m := range told {
+			if !m.Minor {
+				all = append(all, x.sweep(rep, name, m))
+			}
+		}
+	}
+	return all
+}
+
+func (x Experiment) sweep(rep *report.Report, param string, m measured) report.Plot {
+	p := report.Plot{Title: m.Name + " over " + param, X: report.Axis{Name: param}, Y: report.Axis{Name: m.Name, Unit: m.Unit}}
+	at := map[string]int{}
+	least, most := math.Inf(1), math.Inf(-1)
+	low, high := math.Inf(1), 0.0
+	for i, c := range x.Cases {
+		v, swept := c.Params[param]
+		if !swept {
+			continue
+		}
+		k, seen := at[c.Line]
+		if !seen {
+			k = len(p.Lines)
+			at[c.Line] = k
+			p.Lines = append(p.Lines, report.Line{Name: cmp.Or(c.Line, m.Name)})
+		}
+		y := rep.Cases[i].Values[m.Name]
+		q := report.Point{X: v, Y: y.Value}
+		if !math.IsInf(y.Low, 0) && !math.IsInf(y.High, 0) {
+			q.Low, q.High = y.Low, y.High
+		}
+		p.Lines[k].Points = append(p.Lines[k].Points, q)
+		least, most = min(least, v), max(most, v)
+		low, high = min(low, y.Value), max(high, y.Value)
+	}
+	for i, c := range x.Cases {
+		if _, swept := c.Params[param]; !swept {
+			y := rep.Cases[i].Values[m.Name].Value
+			p.Lines = append(p.Lines, report.Line{Name: c.Name, Reference: true, Points: []report.Point{{X: least, Y: y}, {X: most, Y: y}}})
+			low, high = min(low, y), max(high, y)
+		}
+	}
+	for i := range p.Lines {
+		slices.SortStableFunc(p.Lines[i].Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
+	}
+	if low > 0 && high/low > 12 {
+		p.Y.Scale = "log"
+	}
+	if least > 0 && most/least >= 8 {
+		p.X.Scale = "log"
+	}
+	return p
+}
