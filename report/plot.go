@@ -199,7 +199,7 @@ func (a along) marks(n int) []float64 {
 
 func (x Axis) label(v float64) string {
 	if x.Scale == "nines" {
-		return strconv.FormatFloat(100*v, 'f', -1, 64)[:min(8, len(strconv.FormatFloat(100*v, 'f', -1, 64)))] + "%"
+		return strconv.FormatFloat(math.Round(1e8*v)/1e6, 'f', -1, 64) + "%"
 	}
 	return figure(v)
 }

@@ -55,12 +55,17 @@ func (r *Report) subjects() []subject {
 		}
 	}
 	for i := range all {
-		all[i].judge(r.Metrics)
+		all[i].judge(r.major())
 	}
 	if !r.Listed {
 		slices.SortStableFunc(all, func(a, b subject) int { return cmp.Compare(b.gain, a.gain) })
 	}
 	return all
+}
+
+// major are the metrics that decide.
+func (r *Report) major() []Metric {
+	return slices.DeleteFunc(slices.Clone(r.Metrics), func(m Metric) bool { return m.Minor })
 }
 
 // judge finds the best real improvement or the worst harm, and words for it.

@@ -307,9 +307,9 @@ func (x Experiment) distribution(pooled []histogram) report.Plot {
 		h := &pooled[i]
 		l := report.Line{Name: c.Name}
 		// 24 points to a nine, as far as there are ten requests beyond.
-		for k := 0; h.n > 0 && k <= 24*6; k++ {
+		for k := 1; h.n > 0 && k <= 24*6; k++ {
 			beyond := math.Pow(10, -float64(k)/24)
-			if beyond*float64(h.n) < 10 && k > 0 {
+			if beyond*float64(h.n) < 10 {
 				break
 			}
 			l.Points = append(l.Points, report.Point{X: 1 - beyond, Y: h.quantile(1 - beyond)})

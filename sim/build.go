@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -18,7 +17,6 @@ type live struct {
 
 	kind  string
 	name  string
-	label string           // name or kind, for those who read
 	stats func() NodeStats // nil: nothing to tell
 	// recalls: the node takes requests back, so that nothing below it can be foreseen.
 	recalls bool
@@ -34,6 +32,31 @@ type child struct {
 	link      *link
 	shift     int64 // fixed time before the child gets the request
 	scattered bool  // or one that is not fixed
+}
+
+// title is what those who read call a node: its name, or its kind and the name of
+// the first one below that has one.
+type title struct{ kind, of string }
+
+func (l *live) title() title {
+	if l.name != "" {
+		return title{of: l.name}
+	}
+	d := l
+	for d.name == "" && len(d.next) > 0 {
+		d = d.next[0].to
+	}
+	return title{l.kind, d.name}
+}
+
+func (t title) String() string {
+	switch {
+	case t.kind == "":
+		return t.of
+	case t.of == "":
+		return t.kind
+	}
+	return t.kind + " of " + t.of
 }
 
 type builder struct {
@@ -84,12 +107,6 @@ func (b *builder) node(n Node, role uint64) *live {
 	l := n.make(b)
 	delete(b.open, n)
 	b.made[n] = l
-	l.label = cmp.Or(l.name, l.kind)
-	for d := l; d.name == "" && len(d.next) > 0; {
-		if d = d.next[0].to; d.name != "" {
-			l.label = l.kind + " of " + d.name
-		}
-	}
 	b.order = append(b.order, l)
 	return l
 }

@@ -258,7 +258,9 @@ func TestViews(t *testing.T) {
 		return Pool(50, func(int) Node { return Queue(Delay(dist.Exponential(s), Server("s"))) })
 	}
 	least := func(v *View) Routing {
-		return Routing{Name: "least", View: v, Choose: func(n int, r balance.Rand) balance.Policy { return balance.LeastConnections(n, balance.LowestTies, 0, r) }}
+		return Routing{Name: "least", View: v, Choose: func(n int, r balance.Rand) balance.Policy {
+			return balance.LeastConnections(n, balance.LowestTies, 0, r)
+		}}
 	}
 	several := func(stale float64) func() Node {
 		return func() Node {

@@ -48,6 +48,7 @@ type NodeStats struct {
 	Longest         int     // greatest length
 	Size            float64 // mean number of instances of a pool that scales
 	waited, worked  int64
+	until           int64 // when it was done last
 }
 
 // measure counts the requests whose numbers lie in [first, last).
@@ -159,24 +160,26 @@ func (m *measure) result(b *builder) *Result {
 	if m.series != nil {
 		r.Series = m.series.result()
 	}
-	r.Nodes = nodeStats(b, r.Duration)
+	r.Nodes = nodeStats(b, m.until)
 	return r
 }
 
-// nodeStats adds up the nodes that are called alike.
-func nodeStats(b *builder, duration float64) []NodeStats {
+// nodeStats adds up the nodes that are called alike. Some may work for longer than anybody
+// waits for them.
+func nodeStats(b *builder, until int64) []NodeStats {
 	var all []NodeStats
-	at := map[string]int{}
+	at := map[title]int{}
 	for _, l := range b.order {
 		if l.stats == nil {
 			continue
 		}
 		s := l.stats()
-		i, seen := at[l.label]
+		name := l.title()
+		i, seen := at[name]
 		if !seen {
 			i = len(all)
-			at[l.label] = i
-			all = append(all, NodeStats{Name: l.label})
+			at[name] = i
+			all = append(all, NodeStats{Name: name.String()})
 		}
 		x := &all[i]
 		x.Nodes++
@@ -189,7 +192,9 @@ func nodeStats(b *builder, duration float64) []NodeStats {
 		x.Size += s.Size
 		x.waited += s.waited
 		x.worked += s.worked
+		until = max(until, s.until)
 	}
+	duration := float64(until) / ms
 	for i := range all {
 		x := &all[i]
 		if x.Served > 0 {

@@ -43,8 +43,8 @@ type holding struct {
 	places  []*lock
 	pumping bool
 
-	served, waited, worked int64
-	longest                int
+	served, waited, worked, until int64
+	longest                       int
 }
 
 type lock struct {
@@ -84,6 +84,7 @@ func (n *lock) back(e *engine, r *request, m mark) {
 	if m.a == 1 {
 		n.held = false
 		n.worked += e.now - m.t
+		n.until = e.now
 		n.pump(e)
 	}
 	e.answer(r)
@@ -106,5 +107,5 @@ func (h *holding) pump(e *engine) {
 func (n *lock) due(*engine, *request, mark) {}
 
 func (h *holding) stats() NodeStats {
-	return NodeStats{Served: h.served, Workers: 1, waited: h.waited, worked: h.worked, Longest: h.longest}
+	return NodeStats{Served: h.served, Workers: 1, waited: h.waited, worked: h.worked, until: h.until, Longest: h.longest}
 }

@@ -70,6 +70,7 @@ type queue struct {
 
 	served, refused int64
 	waited, worked  int64
+	until           int64
 	longest         int
 }
 
@@ -116,6 +117,7 @@ func (n *queue) pump(e *engine) {
 func (n *queue) back(e *engine, r *request, m mark) {
 	n.busy--
 	n.worked += e.now - m.t
+	n.until = e.now
 	n.pump(e)
 	e.answer(r)
 }
@@ -144,6 +146,7 @@ func (n *queue) pass(e *engine, t int64, r *request) int64 {
 	r.waiting += start - t
 	end := n.next.k.pass(e, start, r)
 	n.worked += end - start
+	n.until = max(n.until, end)
 	n.occupy(end)
 	return end
 }
@@ -170,7 +173,7 @@ func (n *queue) occupy(end int64) {
 }
 
 func (n *queue) stats() NodeStats {
-	return NodeStats{Served: n.served, Refused: n.refused, waited: n.waited, worked: n.worked, Workers: n.workers, Longest: n.longest}
+	return NodeStats{Served: n.served, Refused: n.refused, waited: n.waited, worked: n.worked, until: n.until, Workers: n.workers, Longest: n.longest}
 }
 
 // ring64 is a line of times.

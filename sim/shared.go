@@ -133,7 +133,7 @@ func (n *shared) due(e *engine, _ *request, m mark) {
 func (n *shared) back(e *engine, r *request, _ mark) { e.answer(r) }
 
 func (n *shared) stats() NodeStats {
-	return NodeStats{Served: n.served, Workers: n.cores, worked: int64(n.worked), Longest: n.most}
+	return NodeStats{Served: n.served, Workers: n.cores, worked: int64(n.worked), until: n.when, Longest: n.most}
 }
 
 // job is a request that is done when the given work reaches end.

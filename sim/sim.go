@@ -126,6 +126,7 @@ func prepare(c *Config, root Node, blind bool) (*engine, *builder, error) {
 		return nil, nil, b.err
 	}
 	b.foresee(l)
+	b.made, b.open = nil, nil // large, and done with
 	e := &engine{root: link{l.node, l.known}, round: int64(math.Round(c.Round * ms)), limit: c.Limit, seed: b.seed}
 	e.measure = newMeasure(0, 0, nil)
 	return e, b, nil

@@ -17,7 +17,7 @@ type split struct {
 	taken  bool     // tied: one of them is being served
 	chosen *request // which
 	refs   int      // parts under way, timers, and the node itself until it is done
-	bell   request // stands for the split in events, and is what its parts begin as
+	bell   request  // stands for the split in events, and is what its parts begin as
 	batch  []*request
 }
 

@@ -32,7 +32,7 @@ type opened struct {
 func newTracer(b *builder, first, last int64) *tracer {
 	t := &tracer{first: first, last: last, labels: map[node]string{}, open: map[*request][]opened{}, parts: map[*request]int{}, count: map[int64]int{}}
 	for _, l := range b.order {
-		t.labels[l.node] = l.label
+		t.labels[l.node] = l.title().String()
 	}
 	return t
 }
