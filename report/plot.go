@@ -6,6 +6,7 @@ import (
 	"html"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -229,7 +230,11 @@ func (p Plot) draw() template.HTML {
 		s.empty("line", "class", "grid", "x1", left, "x2", width-right, "y1", py(v), "y2", py(v))
 		s.text(p.Y.label(v), "x", left-8, "y", py(v)+4, "text-anchor", "end")
 	}
-	for _, v := range x.marks(8) {
+	marks := x.marks(8)
+	if few := distinct(xs); len(few) <= 8 { // a sweep: its own values
+		marks = few
+	}
+	for _, v := range marks {
 		s.empty("line", "class", "grid", "x1", px(v), "x2", px(v), "y1", top, "y2", height-bottom)
 		s.text(p.X.label(v), "x", px(v), "y", height-bottom+18, "text-anchor", "middle")
 	}
@@ -253,6 +258,12 @@ func (p Plot) draw() template.HTML {
 	}
 	s.close("svg")
 	return s.html()
+}
+
+func distinct(x []float64) []float64 {
+	all := slices.Clone(x)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // spots are the points of a line that has few.

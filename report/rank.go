@@ -90,6 +90,8 @@ func (s *subject) judge(metrics []Metric) {
 	switch {
 	case !any && s.group == nil && s.cases[0].Baseline:
 		s.tone, words = "base", baselined
+	case !any && s.group == nil && len(s.cases[0].Values) > 0:
+		words = "nothing to compare"
 	case !any:
 		words = "not measured"
 	case gain > 0 && harm < 0:

@@ -44,7 +44,8 @@ func (s *delaySpec) make(b *builder) *live {
 	n := &delay{d: s.d, role: b.role}
 	c := b.child(s.next, &n.next, n.role)
 	if v := s.d.Variance(); v == 0 && !math.IsInf(s.d.Mean(), 0) {
-		c.shift = int64(s.d.Mean()*ms + .5)
+		n.fixed, n.always = b.whole(s.d.Mean()), true
+		c.shift = n.fixed
 	} else {
 		c.scattered = true
 	}
@@ -52,20 +53,29 @@ func (s *delaySpec) make(b *builder) *live {
 }
 
 type delay struct {
-	d    dist.Dist
-	role uint64
-	next link
+	d      dist.Dist
+	role   uint64
+	fixed  int64 // if it is always the same
+	always bool
+	next   link
+}
+
+func (n *delay) time(e *engine, r *request) int64 {
+	if n.always {
+		return n.fixed
+	}
+	return e.whole(r.draw(n.d, n.role))
 }
 
 func (n *delay) enter(e *engine, r *request) {
-	t := e.whole(r.draw(n.d, n.role))
+	t := n.time(e, r)
 	r.serving += t
 	e.schedule(e.now+t, event{r: r, n: n, op: opDue})
 }
 func (n *delay) due(e *engine, r *request, _ mark)  { e.call(n.next, r, n, mark{}) }
 func (n *delay) back(e *engine, r *request, _ mark) { e.answer(r) }
 func (n *delay) pass(e *engine, t int64, r *request) int64 {
-	d := e.whole(r.draw(n.d, n.role))
+	d := n.time(e, r)
 	r.serving += d
 	return n.next.k.pass(e, t+d, r)
 }

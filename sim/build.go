@@ -66,6 +66,7 @@ type builder struct {
 	count map[string]int // nodes of a kind that have luck of their own
 	seed  uint64
 	blind bool
+	clock
 	// A shallow builder makes one node to see whether it can be made.
 	shallow bool
 	err     error

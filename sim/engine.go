@@ -104,12 +104,12 @@ type event struct {
 
 // engine runs a network in virtual time.
 type engine struct {
-	now     int64
-	seq     int64
-	heap    []event
-	root    link
-	free    []*request
-	round   int64
+	now  int64
+	seq  int64
+	heap []event
+	root link
+	free []*request
+	clock
 	seed    uint64
 	limit   int64
 	measure *measure
@@ -175,11 +175,14 @@ func (e *engine) take() *request {
 	return new(request)
 }
 
+// clock has the resolution of a run.
+type clock struct{ round int64 }
+
 // whole rounds a time in milliseconds to nanoseconds, or to what the run asks for.
-func (e *engine) whole(x float64) int64 {
+func (c clock) whole(x float64) int64 {
 	t := int64(x*ms + .5)
-	if e.round > 0 {
-		t = (t + e.round/2) / e.round * e.round
+	if c.round > 0 {
+		t = (t + c.round/2) / c.round * c.round
 	}
 	return t
 }
@@ -297,8 +300,11 @@ func (e *engine) run(load Load, mix *mixture, n int64, s *dist.Stream) error {
 		r := &one
 		if e.root.k == nil {
 			r = e.take()
+			*r = request{frames: r.frames[:0]}
 		}
-		*r = request{id: id, luck: dist.Hash(e.seed ^ dist.Hash(uint64(id))), start: t, size: 1, frames: r.frames[:0]}
+		r.id, r.start, r.size, r.class, r.ok, r.refused = id, t, 1, 0, false, false
+		r.waiting, r.serving, r.traveling = 0, 0, 0
+		r.luck = dist.Hash(e.seed ^ dist.Hash(uint64(id)))
 		r.key = dist.Hash(r.luck)
 		if mix != nil {
 			mix.draw(r)

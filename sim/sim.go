@@ -121,13 +121,14 @@ func prepare(c *Config, root Node, blind bool) (*engine, *builder, error) {
 	}
 	b := newBuilder(c.Seed)
 	b.blind, b.mix = blind, mix
+	b.clock = clock{int64(math.Round(c.Round * ms))}
 	l := b.node(root, 1)
 	if b.err != nil {
 		return nil, nil, b.err
 	}
 	b.foresee(l)
 	b.made, b.open = nil, nil // large, and done with
-	e := &engine{root: link{l.node, l.known}, round: int64(math.Round(c.Round * ms)), limit: c.Limit, seed: b.seed}
+	e := &engine{root: link{l.node, l.known}, clock: b.clock, limit: c.Limit, seed: b.seed}
 	e.measure = newMeasure(0, 0, nil)
 	return e, b, nil
 }
