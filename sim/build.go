@@ -161,12 +161,16 @@ func (b *builder) foresee(root *live) {
 		for _, c := range l.next {
 			*c.link = link{c.to.node, nil}
 			if tells(c.to) {
-				c.link.k = c.to.known
+				if c.link.k = fuse(c.to); c.link.k == nil {
+					c.link.k = c.to.known
+				}
 			}
 		}
 	}
 	if !tells(root) {
 		root.known = nil
+	} else if k := fuse(root); k != nil {
+		root.known = k
 	}
 }
 

@@ -63,10 +63,11 @@ type queue struct {
 	line    line
 	pumping bool
 
-	// Known: when each worker will be free, the earliest first, and when those
+	// Known: when each of several workers will be free, the earliest first, and when those
 	// who wait will start.
-	free   []int64
-	starts ring64
+	soonest int64 // when there will be a free worker
+	free    []int64
+	starts  ring64
 
 	served, refused int64
 	waited, worked  int64
@@ -124,31 +125,51 @@ func (n *queue) back(e *engine, r *request, m mark) {
 func (n *queue) due(*engine, *request, mark) {}
 
 func (n *queue) pass(e *engine, t int64, r *request) int64 {
-	start := t
-	if n.free == nil {
-		n.free = make([]int64, n.workers)
+	start, ok := n.begin(t, r)
+	if !ok {
+		return start
 	}
-	if n.free[0] > t {
+	end := n.next.k.pass(e, start, r)
+	n.finish(start, end)
+	return end
+}
+
+// begin is when a known request that comes at t is served, or false if it is refused.
+func (n *queue) begin(t int64, r *request) (int64, bool) {
+	start := n.soonest
+	if start <= t {
+		start = t
+	} else {
 		for n.starts.len > 0 && n.starts.front() <= t {
 			n.starts.pop()
 		}
 		if n.backlog >= 0 && n.starts.len >= n.backlog {
 			n.refused++
 			r.ok, r.refused = false, true
-			return t
+			return t, false
 		}
-		start = n.free[0]
 		n.starts.push(start)
 		n.longest = max(n.longest, n.starts.len)
+		n.waited += start - t
+		r.waiting += start - t
 	}
 	n.served++
-	n.waited += start - t
-	r.waiting += start - t
-	end := n.next.k.pass(e, start, r)
+	return start, true
+}
+
+// finish notes until when it is served.
+func (n *queue) finish(start, end int64) {
 	n.worked += end - start
 	n.until = max(n.until, end)
+	if n.workers == 1 {
+		n.soonest = end
+		return
+	}
+	if n.free == nil {
+		n.free = make([]int64, n.workers)
+	}
 	n.occupy(end)
-	return end
+	n.soonest = n.free[0]
 }
 
 // occupy gives the worker who is free first until a new time to be free.

@@ -149,7 +149,7 @@ func ExampleRun() {
 		fmt.Printf("median %.0f ms, p99 %.0f ms\n", r.Latency.Median, r.Latency.P99)
 	}
 	// Output:
-	// median 126 ms, p99 692 ms
+	// median 125 ms, p99 701 ms
 	// median 95 ms, p99 497 ms
 }
 
