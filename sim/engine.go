@@ -106,7 +106,7 @@ type event struct {
 type engine struct {
 	now  int64
 	seq  int64
-	heap []event
+	heap heap[event, *event]
 	root link
 	free []*request
 	clock
@@ -187,59 +187,15 @@ func (c clock) whole(x float64) int64 {
 	return t
 }
 
-// schedule puts an event into the four-ary heap. Events of the same time happen in
-// the order in which they were scheduled.
+// schedule puts an event into the heap. Events of the same time happen in the order in
+// which they were scheduled.
 func (e *engine) schedule(t int64, x event) {
 	e.seq++
 	x.t, x.seq = t, e.seq
-	h := append(e.heap, x)
-	i := len(h) - 1
-	for i > 0 {
-		p := (i - 1) / 4
-		if h[p].t < t || h[p].t == t { // an equal one is older
-			break
-		}
-		h[i] = h[p]
-		i = p
-	}
-	h[i] = x
-	e.heap = h
+	e.heap.push(x)
 }
 
 func (a *event) before(b *event) bool { return a.t < b.t || a.t == b.t && a.seq < b.seq }
-
-func (e *engine) pop() event {
-	h := e.heap
-	top := h[0]
-	n := len(h) - 1
-	x := h[n]
-	h[n] = event{}
-	h = h[:n]
-	e.heap = h
-	if n == 0 {
-		return top
-	}
-	i := 0
-	for {
-		c := 4*i + 1
-		if c >= n {
-			break
-		}
-		least := c
-		for j := c + 1; j < min(c+4, n); j++ {
-			if h[j].before(&h[least]) {
-				least = j
-			}
-		}
-		if !h[least].before(&x) {
-			break
-		}
-		h[i] = h[least]
-		i = least
-	}
-	h[i] = x
-	return top
-}
 
 // spend reports whether one event more is allowed.
 func (e *engine) spend() bool {
@@ -256,7 +212,7 @@ func (e *engine) step() error {
 	if !e.spend() {
 		return e.overspent()
 	}
-	x := e.pop()
+	x := e.heap.pop()
 	e.now = x.t
 	switch x.op {
 	case opBack:

@@ -20,7 +20,7 @@ type line struct {
 	items []*request             // FIFO and LIFO; nil: has left
 	head  int
 	base  int64 // slot of items[0]
-	ranks []ranked
+	ranks heap[ranked, *ranked]
 	next  int64
 	live  int
 }
@@ -43,10 +43,7 @@ func (l *line) push(r *request) {
 	if l.rank != nil {
 		l.next++
 		r.slot = l.next
-		l.ranks = append(l.ranks, ranked{l.rank(r), r.slot, r})
-		for i := len(l.ranks) - 1; i > 0 && l.ranks[i].before(&l.ranks[(i-1)/2]); i = (i - 1) / 2 {
-			l.ranks[i], l.ranks[(i-1)/2] = l.ranks[(i-1)/2], l.ranks[i]
-		}
+		l.ranks.push(ranked{l.rank(r), r.slot, r})
 		return
 	}
 	if l.live == 1 { // nobody but those who have left
@@ -64,7 +61,7 @@ func (l *line) front() *request {
 		return nil
 	case l.rank != nil:
 		for l.ranks[0].r == nil {
-			l.cut()
+			l.ranks.pop()
 		}
 		return l.ranks[0].r
 	case l.order == LIFO:
@@ -86,7 +83,7 @@ func (l *line) pop() *request {
 	r.line = nil
 	switch {
 	case l.rank != nil:
-		l.cut()
+		l.ranks.pop()
 	case l.order == LIFO:
 		l.items = l.items[:len(l.items)-1]
 	default:
@@ -99,29 +96,6 @@ func (l *line) pop() *request {
 		}
 	}
 	return r
-}
-
-// cut removes the first of the heap.
-func (l *line) cut() {
-	n := len(l.ranks) - 1
-	h := l.ranks
-	h[0], h[n] = h[n], ranked{}
-	h = h[:n]
-	l.ranks = h
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= n {
-			return
-		}
-		if c+1 < n && h[c+1].before(&h[c]) {
-			c++
-		}
-		if !h[c].before(&h[i]) {
-			return
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
 }
 
 // remove lets one leave who is not next.

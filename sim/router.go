@@ -231,54 +231,7 @@ type returning struct {
 	failed  bool
 }
 
-// returns is a four-ary heap, the earliest first; of equal ones the lowest backend.
-type returns []returning
+// returns has the earliest first; of equal ones the lowest backend.
+type returns = heap[returning, *returning]
 
 func (a *returning) before(b *returning) bool { return a.t < b.t || a.t == b.t && a.who < b.who }
-
-func (q *returns) push(x returning) {
-	h := append(*q, x)
-	i := len(h) - 1
-	for i > 0 {
-		p := (i - 1) / 4
-		if !x.before(&h[p]) {
-			break
-		}
-		h[i] = h[p]
-		i = p
-	}
-	h[i] = x
-	*q = h
-}
-
-func (q *returns) pop() returning {
-	h := *q
-	top := h[0]
-	n := len(h) - 1
-	x := h[n]
-	h = h[:n]
-	*q = h
-	if n == 0 {
-		return top
-	}
-	i := 0
-	for {
-		c := 4*i + 1
-		if c >= n {
-			break
-		}
-		least := c
-		for j := c + 1; j < min(c+4, n); j++ {
-			if h[j].before(&h[least]) {
-				least = j
-			}
-		}
-		if !h[least].before(&x) {
-			break
-		}
-		h[i] = h[least]
-		i = least
-	}
-	h[i] = x
-	return top
-}

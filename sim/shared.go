@@ -58,7 +58,7 @@ type shared struct {
 
 	given  float64 // ns of work that one request would have got since the beginning
 	when   int64   // at which given was right
-	jobs   jobs
+	jobs   heap[job, *job]
 	turn   int64 // the number of the only wake-up that counts
 	served int64
 	worked float64
@@ -136,48 +136,14 @@ func (n *shared) stats() NodeStats {
 	return NodeStats{Served: n.served, Workers: n.cores, worked: int64(n.worked), until: n.when, Longest: n.most}
 }
 
-// job is a request that is done when the given work reaches end.
+// job is a request that is done when the given work reaches end; of equals the one
+// that came first.
 type job struct {
 	end   float64
 	since int64
 	r     *request
 }
 
-// jobs is a binary heap, the first to end on top; of equals the one that came first.
-type jobs []job
-
 func (a *job) before(b *job) bool {
 	return a.end < b.end || a.end == b.end && (a.since < b.since || a.since == b.since && a.r.id < b.r.id)
-}
-
-func (q *jobs) push(x job) {
-	h := append(*q, x)
-	for i := len(h) - 1; i > 0 && h[i].before(&h[(i-1)/2]); i = (i - 1) / 2 {
-		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
-	}
-	*q = h
-}
-
-func (q *jobs) pop() job {
-	h := *q
-	top := h[0]
-	n := len(h) - 1
-	h[0], h[n] = h[n], job{}
-	h = h[:n]
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= n {
-			break
-		}
-		if c+1 < n && h[c+1].before(&h[c]) {
-			c++
-		}
-		if !h[c].before(&h[i]) {
-			break
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
-	*q = h
-	return top
 }
