@@ -54,7 +54,7 @@ type cache struct {
 	tally
 }
 
-type entry struct {
+type cached struct {
 	key   uint64
 	until int64
 }
@@ -68,7 +68,7 @@ func (n *cache) hit(now int64, r *request) bool {
 	if el == nil {
 		return false
 	}
-	if n.keep > 0 && el.Value.(entry).until <= now {
+	if n.keep > 0 && el.Value.(cached).until <= now {
 		n.order.Remove(el)
 		delete(n.items, r.key)
 		return false
@@ -97,7 +97,7 @@ func (n *cache) back(e *engine, r *request, _ mark) {
 }
 
 func (n *cache) put(now int64, key uint64) {
-	x := entry{key, now + n.keep}
+	x := cached{key, now + n.keep}
 	if el := n.items[key]; el != nil {
 		el.Value = x
 		n.order.MoveToFront(el)
@@ -106,7 +106,7 @@ func (n *cache) put(now int64, key uint64) {
 	n.items[key] = n.order.PushFront(x)
 	if n.order.Len() > n.Size {
 		last := n.order.Back()
-		delete(n.items, n.order.Remove(last).(entry).key)
+		delete(n.items, n.order.Remove(last).(cached).key)
 	}
 }
 func (n *cache) due(*engine, *request, mark) {}

@@ -94,19 +94,17 @@ const (
 )
 
 type event struct {
-	t   int64
-	seq int64
-	r   *request
-	n   node
-	m   mark
-	op  op
+	r  *request
+	n  node
+	m  mark
+	op op
 }
 
 // engine runs a network in virtual time.
 type engine struct {
 	now  int64
 	seq  int64
-	heap heap[event, *event]
+	heap heap[event]
 	root link
 	free []*request
 	clock
@@ -191,11 +189,8 @@ func (c clock) whole(x float64) int64 {
 // which they were scheduled.
 func (e *engine) schedule(t int64, x event) {
 	e.seq++
-	x.t, x.seq = t, e.seq
-	e.heap.push(x)
+	e.heap.push(t, e.seq, x)
 }
-
-func (a *event) before(b *event) bool { return a.t < b.t || a.t == b.t && a.seq < b.seq }
 
 // spend reports whether one event more is allowed.
 func (e *engine) spend() bool {
@@ -212,8 +207,9 @@ func (e *engine) step() error {
 	if !e.spend() {
 		return e.overspent()
 	}
-	x := e.heap.pop()
-	e.now = x.t
+	top := e.heap.pop()
+	x := top.x
+	e.now = top.t
 	switch x.op {
 	case opBack:
 		x.n.back(e, x.r, x.m)

@@ -19,20 +19,10 @@ type line struct {
 	rank  func(*request) float64 // of Priority and Shortest: the least is next
 	items []*request             // FIFO and LIFO; nil: has left
 	head  int
-	base  int64 // slot of items[0]
-	ranks heap[ranked, *ranked]
+	base  int64          // slot of items[0]
+	ranks heap[*request] // nil: has left
 	next  int64
 	live  int
-}
-
-type ranked struct {
-	rank float64
-	slot int64
-	r    *request // nil: has left
-}
-
-func (a *ranked) before(b *ranked) bool {
-	return a.rank < b.rank || a.rank == b.rank && a.slot < b.slot
 }
 
 func (l *line) len() int { return l.live }
@@ -43,7 +33,7 @@ func (l *line) push(r *request) {
 	if l.rank != nil {
 		l.next++
 		r.slot = l.next
-		l.ranks.push(ranked{l.rank(r), r.slot, r})
+		l.ranks.push(order(l.rank(r)), r.slot, r)
 		return
 	}
 	if l.live == 1 { // nobody but those who have left
@@ -60,10 +50,10 @@ func (l *line) front() *request {
 	case l.live == 0:
 		return nil
 	case l.rank != nil:
-		for l.ranks[0].r == nil {
+		for l.ranks[0].x == nil {
 			l.ranks.pop()
 		}
-		return l.ranks[0].r
+		return l.ranks[0].x
 	case l.order == LIFO:
 		for l.items[len(l.items)-1] == nil {
 			l.items = l.items[:len(l.items)-1]
@@ -107,8 +97,8 @@ func (l *line) remove(r *request) {
 		return
 	}
 	for i := range l.ranks {
-		if l.ranks[i].slot == r.slot {
-			l.ranks[i].r = nil
+		if l.ranks[i].tie == r.slot {
+			l.ranks[i].x = nil
 			return
 		}
 	}

@@ -62,13 +62,13 @@ func (l users) check() error {
 }
 
 func (l users) start(e *engine, s *dist.Stream) func(int64) (int64, error) {
-	var ready returns // the users who think, by when they are done
+	var ready heap[struct{}] // the users who think, by when they are done
 	for range l.n {
-		ready.push(returning{t: e.whole(l.think.Draw(s))})
+		ready.push(e.whole(l.think.Draw(s)), 0, struct{}{})
 	}
 	const role = 0x7468696e6b // its own luck, with that of the request before
 	e.ended = func(r *request, t int64) {
-		ready.push(returning{t: t + e.whole(r.draw(l.think, role))})
+		ready.push(t+e.whole(r.draw(l.think, role)), 0, struct{}{})
 	}
 	return func(int64) (int64, error) {
 		for {

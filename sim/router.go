@@ -102,7 +102,7 @@ type router struct {
 	policy   balance.Policy
 	links    []link
 	feedback bool
-	open     returns // known requests on their way
+	open     heap[int64] // known requests on their way: who answers when, whether in vain, and how long it took
 	line     line
 	pumping  bool
 	tries    int64
@@ -204,7 +204,7 @@ func (n *router) due(*engine, *request, mark) {}
 func (n *router) pass(e *engine, t int64, r *request) int64 {
 	for len(n.open) > 0 && n.open[0].t <= t {
 		d := n.open.pop()
-		n.policy.Done(time.Duration(d.t), int(d.who), balance.Result{Failed: d.failed, Latency: time.Duration(d.took)})
+		n.policy.Done(time.Duration(d.t), int(d.tie>>1), balance.Result{Failed: d.tie&1 == 1, Latency: time.Duration(d.x)})
 	}
 	b := n.policy.Pick(time.Duration(t), r.key)
 	if b == balance.None {
@@ -215,7 +215,11 @@ func (n *router) pass(e *engine, t int64, r *request) int64 {
 	n.served++
 	end := n.links[b].k.pass(e, t, r)
 	if n.feedback {
-		n.open.push(returning{t: end, took: end - t, who: int32(b), failed: !r.ok})
+		who := int64(b) << 1
+		if !r.ok {
+			who |= 1
+		}
+		n.open.push(end, who, end-t)
 	}
 	return end
 }
@@ -223,15 +227,3 @@ func (n *router) pass(e *engine, t int64, r *request) int64 {
 func (n *router) stats() NodeStats {
 	return NodeStats{Served: n.served, Refused: n.refused, Again: n.again, waited: n.waited, Longest: n.longest}
 }
-
-// returning is a request whose answer is on its way to the router.
-type returning struct {
-	t, took int64
-	who     int32
-	failed  bool
-}
-
-// returns has the earliest first; of equal ones the lowest backend.
-type returns = heap[returning, *returning]
-
-func (a *returning) before(b *returning) bool { return a.t < b.t || a.t == b.t && a.who < b.who }

@@ -56,10 +56,11 @@ type shared struct {
 	stops *phases
 	next  link
 
-	given  float64 // ns of work that one request would have got since the beginning
-	when   int64   // at which given was right
-	jobs   heap[job, *job]
-	turn   int64 // the number of the only wake-up that counts
+	given  float64   // ns of work that one request would have got since the beginning
+	when   int64     // at which given was right
+	jobs   heap[job] // by the given work at which they are done
+	turn   int64     // the number of the only wake-up that counts
+	came   int64
 	served int64
 	worked float64
 	most   int
@@ -92,7 +93,9 @@ func (n *shared) enter(e *engine, r *request) {
 	n.catchUp(e)
 	n.served++
 	r.since = e.now
-	n.jobs.push(job{n.given + float64(e.whole(r.draw(n.work, n.role))), e.now, r})
+	n.came++
+	end := n.given + float64(e.whole(r.draw(n.work, n.role)))
+	n.jobs.push(order(end), n.came, job{end, r})
 	n.most = max(n.most, len(n.jobs))
 	n.plan(e)
 }
@@ -105,7 +108,7 @@ func (n *shared) plan(e *engine) {
 	}
 	t := int64(math.MaxInt64)
 	if rate := n.rate(); rate > 0 {
-		t = e.now + int64(math.Ceil(max(n.jobs[0].end-n.given, 0)/rate))
+		t = e.now + int64(math.Ceil(max(n.jobs[0].x.end-n.given, 0)/rate))
 	}
 	if n.stops != nil {
 		t = min(t, n.stops.until)
@@ -122,10 +125,10 @@ func (n *shared) due(e *engine, _ *request, m mark) {
 		n.stops.at(e, e.now)
 	}
 	// What rounding leaves over is less than a nanosecond of work.
-	for len(n.jobs) > 0 && n.jobs[0].end-n.given < 1 && n.rate() > 0 {
-		j := n.jobs.pop()
-		j.r.serving += e.now - j.since
-		e.call(n.next, j.r, n, mark{})
+	for len(n.jobs) > 0 && n.jobs[0].x.end-n.given < 1 && n.rate() > 0 {
+		r := n.jobs.pop().x.r
+		r.serving += e.now - r.since
+		e.call(n.next, r, n, mark{})
 	}
 	n.plan(e)
 }
@@ -136,14 +139,7 @@ func (n *shared) stats() NodeStats {
 	return NodeStats{Served: n.served, Workers: n.cores, worked: int64(n.worked), until: n.when, Longest: n.most}
 }
 
-// job is a request that is done when the given work reaches end; of equals the one
-// that came first.
 type job struct {
-	end   float64
-	since int64
-	r     *request
-}
-
-func (a *job) before(b *job) bool {
-	return a.end < b.end || a.end == b.end && (a.since < b.since || a.since == b.since && a.r.id < b.r.id)
+	end float64
+	r   *request
 }
