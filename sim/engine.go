@@ -14,7 +14,8 @@ type request struct {
 	id      int64
 	key     uint64
 	luck    uint64
-	attempt uint64 // a retry has luck of its own
+	attempt uint64      // a retry has luck of its own
+	stream  dist.Stream // here, as a local one would be allocated for each draw
 	size    float64
 	start   int64
 	since   int64 // when it joined the line it is in
@@ -48,11 +49,11 @@ type mark struct {
 
 // draw takes a number from the request's luck. The role tells one use from another.
 func (r *request) draw(d dist.Dist, role uint64) float64 {
-	s := dist.At(r.luck ^ role + r.attempt*0x9e3779b97f4a7c15)
+	r.stream = dist.At(r.luck ^ role + r.attempt*0x9e3779b97f4a7c15)
 	if p, ok := d.(perSize); ok {
-		return r.size * p.Dist.Draw(&s)
+		return r.size * p.Dist.Draw(&r.stream)
 	}
-	return d.Draw(&s)
+	return d.Draw(&r.stream)
 }
 
 // refuse answers a request at once that there was no room for.
