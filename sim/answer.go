@@ -1,13 +1,11 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -288,144 +286,4 @@ func (x Experiment) nodes(results [][]*Result) report.Table {
 		}
 	}
 	return t
-}
-
-// several is the beginning of a list that is too long for a plot, and what to say of it.
-func several(cases []Case) ([]Case, string) {
-	if len(cases) <= fewLines {
-		return cases, ""
-	}
-	return cases[:fewLines], fmt.Sprintf("the first %d of %d cases", fewLines, len(cases))
-}
-
-// distribution is the plot of the latencies of all runs of a case.
-func (x Experiment) distribution(pooled []histogram) report.Plot {
-	p := report.Plot{Title: "Distribution of the latency", X: report.Axis{Name: "share of the requests", Scale: "nines"}, Y: report.Axis{Name: "latency up to", Unit: "ms", Scale: "log"}}
-	var cases []Case
-	cases, p.Note = several(x.Cases)
-	for i, c := range cases {
-		h := &pooled[i]
-		l := report.Line{Name: c.Name}
-		// 24 points to a nine, as far as there are ten requests beyond.
-		for k := 1; h.n > 0 && k <= 24*6; k++ {
-			beyond := math.Pow(10, -float64(k)/24)
-			if beyond*float64(h.n) < 10 {
-				break
-			}
-			l.Points = append(l.Points, report.Point{X: 1 - beyond, Y: h.quantile(1 - beyond)})
-		}
-		p.Lines = append(p.Lines, l)
-	}
-	return p
-}
-
-// course is how the first run of each case went.
-func (x Experiment) course(results [][]*Result) []report.Plot {
-	cases, note := several(x.Cases)
-	note = strings.TrimPrefix(note+", the first run", ", ")
-	axis := report.Axis{Name: "time", Unit: "s"}
-	plots := []report.Plot{
-		{Title: "Latency in the course of a run", Note: note, X: axis, Y: report.Axis{Name: "mean latency", Unit: "ms"}},
-		{Title: "Answers in the course of a run", Note: note, X: axis, Y: report.Axis{Name: "successful answers", Unit: "requests/s"}},
-		{Title: "Instances in the course of a run", Note: note, X: axis, Y: report.Axis{Name: "instances"}},
-	}
-	scales := false
-	for i, c := range cases {
-		var lines [3]report.Line
-		s := results[i][0].Series
-		for _, p := range s[:max(len(s)-1, 0)] { // the last one is not full
-			at := (p.Begin + p.End) / 2000
-			if p.OK > 0 {
-				lines[0].Points = append(lines[0].Points, report.Point{X: at, Y: p.Mean})
-			}
-			lines[1].Points = append(lines[1].Points, report.Point{X: at, Y: float64(p.OK) / (p.End - p.Begin) * 1000})
-			if p.Instances > 0 {
-				scales = true
-				lines[2].Points = append(lines[2].Points, report.Point{X: at, Y: p.Instances})
-			}
-		}
-		for j := range plots {
-			lines[j].Name = c.Name
-			if j < 2 || len(lines[j].Points) > 0 {
-				plots[j].Lines = append(plots[j].Lines, lines[j])
-			}
-		}
-	}
-	if !scales {
-		plots = plots[:2]
-	}
-	return plots
-}
-
-// sweeps are the plots of every measure over every parameter that was varied; the cases
-// without the parameter are drawn for reference.
-func (x Experiment) sweeps(rep *report.Report, told []measured) []report.Plot {
-	var params []string
-	count := map[string]map[float64]bool{}
-	for _, c := range x.Cases {
-		for name, v := range c.Params {
-			if count[name] == nil {
-				count[name] = map[float64]bool{}
-				params = append(params, name)
-			}
-			count[name][v] = true
-		}
-	}
-	slices.Sort(params)
-	var all []report.Plot
-	for _, name := range params {
-		if len(count[name]) < 2 {
-			continue
-		}
-		for _, m := range told {
-			if !m.Minor {
-				all = append(all, x.sweep(rep, name, m))
-			}
-		}
-	}
-	return all
-}
-
-func (x Experiment) sweep(rep *report.Report, param string, m measured) report.Plot {
-	p := report.Plot{Title: m.Name + " over " + param, X: report.Axis{Name: param}, Y: report.Axis{Name: m.Name, Unit: m.Unit}}
-	at := map[string]int{}
-	least, most := math.Inf(1), math.Inf(-1)
-	low, high := math.Inf(1), 0.0
-	for i, c := range x.Cases {
-		v, swept := c.Params[param]
-		if !swept {
-			continue
-		}
-		k, seen := at[c.Line]
-		if !seen {
-			k = len(p.Lines)
-			at[c.Line] = k
-			p.Lines = append(p.Lines, report.Line{Name: cmp.Or(c.Line, m.Name)})
-		}
-		y := rep.Cases[i].Values[m.Name]
-		q := report.Point{X: v, Y: y.Value}
-		if !math.IsInf(y.Low, 0) && !math.IsInf(y.High, 0) {
-			q.Low, q.High = y.Low, y.High
-		}
-		p.Lines[k].Points = append(p.Lines[k].Points, q)
-		least, most = min(least, v), max(most, v)
-		low, high = min(low, y.Value), max(high, y.Value)
-	}
-	for i, c := range x.Cases {
-		if _, swept := c.Params[param]; !swept {
-			y := rep.Cases[i].Values[m.Name].Value
-			p.Lines = append(p.Lines, report.Line{Name: c.Name, Reference: true, Points: []report.Point{{X: least, Y: y}, {X: most, Y: y}}})
-			low, high = min(low, y), max(high, y)
-		}
-	}
-	for i := range p.Lines {
-		slices.SortStableFunc(p.Lines[i].Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
-	}
-	if low > 0 && high/low > 12 {
-		p.Y.Scale = "log"
-	}
-	if least > 0 && most/least >= 8 {
-		p.X.Scale = "log"
-	}
-	return p
 }

@@ -74,12 +74,13 @@ type builder struct {
 	// What several nodes share.
 	mutexes map[*Mutex]*holding
 	boards  map[*View]*board
+	chains  map[chain]*chain
 	role    uint64 // of the node that is being made
 }
 
 func newBuilder(seed uint64) *builder {
 	return &builder{made: map[Node]*live{}, open: map[Node]bool{}, count: map[string]int{},
-		mutexes: map[*Mutex]*holding{}, boards: map[*View]*board{}, seed: dist.Hash(seed)}
+		mutexes: map[*Mutex]*holding{}, boards: map[*View]*board{}, chains: map[chain]*chain{}, seed: dist.Hash(seed)}
 }
 
 func (b *builder) fail(format string, args ...any) {
@@ -161,7 +162,7 @@ func (b *builder) foresee(root *live) {
 		for _, c := range l.next {
 			*c.link = link{c.to.node, nil}
 			if tells(c.to) {
-				if c.link.k = fuse(c.to); c.link.k == nil {
+				if c.link.k = b.fuse(c.to); c.link.k == nil {
 					c.link.k = c.to.known
 				}
 			}
@@ -169,7 +170,7 @@ func (b *builder) foresee(root *live) {
 	}
 	if !tells(root) {
 		root.known = nil
-	} else if k := fuse(root); k != nil {
+	} else if k := b.fuse(root); k != nil {
 		root.known = k
 	}
 }

@@ -1,76 +1,104 @@
 package sim
 
+import (
+	"reflect"
+
+	"github.com/headway-lab/headway/dist"
+)
+
 // fused is a chain of known nodes with one queue in it, such as a cable, a queue, delays
 // and a server: constant times in a row are one, and a request takes one call
 // instead of one for each node.
 type fused struct {
-	q             *queue
+	q *queue
+	*chain
+}
+
+// chain is all of it but the queue. Servers alike have one between them, which stays in
+// the processor's cache when there are many.
+type chain struct {
 	before, after int64 // of cables and constant delays around the queue
 	constant      int64 // within it
-	random        []*delay
 	early, served int64 // of these, work before the queue and in it
 	traveled      int64 // and time in cables, both ways
+	random        [3]work
+	n             int // of random
+}
+
+type work struct {
+	d    dist.Dist
+	role uint64
 }
 
 func (f *fused) pass(e *engine, t int64, r *request) int64 {
-	r.traveling += f.traveled
-	r.serving += f.early
-	start, ok := f.q.begin(t+f.before, r)
+	c := f.chain
+	r.traveling += c.traveled
+	r.serving += c.early
+	start, ok := f.q.begin(t+c.before, r)
 	if !ok {
-		return start + f.after
+		return start + c.after
 	}
 	r.ok = true
-	end := start + f.constant
-	served := f.served
-	for _, d := range f.random {
-		x := e.whole(r.draw(d.d, d.role))
+	end := start + c.constant
+	served := c.served
+	for i := range c.n {
+		x := e.whole(r.draw(c.random[i].d, c.random[i].role))
 		served += x
 		end += x
 	}
 	r.serving += served
 	f.q.finish(start, end)
-	return end + f.after
+	return end + c.after
 }
 
 // fuse makes one of the chain that begins at a node, or nil if it is none.
-func fuse(l *live) known {
-	f := &fused{}
+func (b *builder) fuse(l *live) known {
+	var q *queue
+	var c chain
 	within := int64(0) // way back inside the queue
 	for {
 		switch n := l.node.(type) {
 		case *cable:
-			f.traveled += 2 * n.length
-			if f.q == nil {
-				f.before += n.length
-				f.after += n.length
+			c.traveled += 2 * n.length
+			if q == nil {
+				c.before += n.length
+				c.after += n.length
 			} else {
-				f.constant += n.length
+				c.constant += n.length
 				within += n.length
 			}
 		case *delay:
 			switch {
-			case f.q == nil && n.always:
-				f.before += n.fixed
-				f.early += n.fixed
-			case f.q == nil:
+			case q == nil && n.always:
+				c.before += n.fixed
+				c.early += n.fixed
+			case q == nil:
 				return nil // it would have to be drawn first
 			case n.always:
-				f.constant += n.fixed
-				f.served += n.fixed
+				c.constant += n.fixed
+				c.served += n.fixed
+			case c.n == len(c.random) || !reflect.TypeOf(n.d).Comparable():
+				return nil
 			default:
-				f.random = append(f.random, n)
+				c.random[c.n] = work{n.d, n.role}
+				c.n++
 			}
 		case *queue:
-			if f.q != nil {
+			if q != nil {
 				return nil
 			}
-			f.q = n
+			q = n
 		case server:
-			if f.q == nil {
+			if q == nil {
 				return nil
 			}
-			f.constant += within
-			return f
+			c.constant += within
+			shared := b.chains[c]
+			if shared == nil {
+				shared = &c
+				b.chains[c] = shared
+			}
+			return &fused{q, shared}
 		default:
 			return nil
 		}
