@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headway-lab/headway/dist"
 )
 
 // Entry is a line of a log. What the line does not say is empty.
@@ -65,9 +67,9 @@ func Parse(line string) (Entry, error) {
 	}
 }
 
-// Times reads the times of all lines, in ms since the first line. Where several
-// requests have the same time, which logs often tell to the second only, they are spread over the
-// time until the next that could be told: over a second, if all times are whole seconds.
+// Times reads the times of all lines, in ms since the first line. Where all are whole seconds,
+// which is what most logs tell, each request is put somewhere in its second, at random but always
+// at the same place, as Poisson arrivals would be: bursts within a second cannot be known.
 func Times(name string, r io.Reader) ([]float64, error) {
 	scan := bufio.NewScanner(r)
 	scan.Buffer(nil, 1<<20)
@@ -92,18 +94,11 @@ func Times(name string, r io.Reader) ([]float64, error) {
 		return nil, fmt.Errorf("%s: no line with a time", name)
 	}
 	all := make([]float64, len(stamps))
-	same := map[time.Time]int{}
-	if whole {
-		for _, t := range stamps {
-			same[t.UTC()]++
-		}
-	}
-	seen := map[time.Time]int{}
 	for i, t := range stamps {
 		all[i] = float64(t.Sub(stamps[0])) / 1e6
 		if whole {
-			all[i] += 1000 * float64(seen[t.UTC()]) / float64(same[t.UTC()])
-			seen[t.UTC()]++
+			s := dist.At(uint64(i))
+			all[i] += 1000 * s.Float64()
 		}
 	}
 	return all, nil

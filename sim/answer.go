@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,12 @@ type measured struct {
 }
 
 func ofLatency(name string, of func(Latency) float64, sharp, minor bool) measured {
-	return measured{report.Metric{Name: "latency." + name, Unit: "ms", Better: "lower", Minor: minor}, func(r *Result) float64 { return of(r.Latency) }, sharp}
+	return measured{report.Metric{Name: "latency." + name, Unit: "ms", Better: "lower", Minor: minor}, func(r *Result) float64 {
+		if r.Failed == r.Requests {
+			return math.NaN() // nothing has a latency
+		}
+		return of(r.Latency)
+	}, sharp}
 }
 
 // basic are the figures of every run.
@@ -75,7 +81,7 @@ func (x Experiment) measures(results [][]*Result) []measured {
 					}
 					return 0
 				}
-				m.Minor, m.sharp = true, false
+				m.Minor, m.sharp = m.Name == "latency.median of "+name, false
 				all = append(all, m)
 			}
 		}
@@ -133,12 +139,22 @@ func (x Experiment) report(results [][]*Result, pooled []histogram, started time
 		}
 		for _, m := range told {
 			v := x.values(results[i], m.of)
+			if slices.ContainsFunc(v, math.IsNaN) {
+				continue
+			}
 			e := effect.Of(v, x.Confidence, x.Seed)
 			k.Values[m.Name] = report.Value{Value: e.Value, Low: e.Low, High: e.High, N: e.N}
 			if i == base || len(x.Cases) == 1 {
 				continue
 			}
-			d := effect.Paired(x.values(results[base], m.of), v, x.Confidence, x.Seed)
+			before := x.values(results[base], m.of)
+			if slices.ContainsFunc(before, math.IsNaN) {
+				continue
+			}
+			d := effect.Paired(before, v, x.Confidence, x.Seed)
+			if slices.Max(v) == 0 && slices.Min(before) > 0 { // no ratio has a logarithm, and all say the same
+				d = effect.Effect{Percent: -100, Low: -100, High: -100, Confidence: x.Confidence, N: len(v)}
+			}
 			if math.IsNaN(d.Percent) {
 				continue // the measure is 0
 			}
@@ -149,15 +165,22 @@ func (x Experiment) report(results [][]*Result, pooled []histogram, started time
 		}
 		rep.Cases = append(rep.Cases, k)
 		for _, n := range meanNodes(results[i]) {
-			if n.Workers > 0 && n.Utilisation > .985 {
-				rep.Warnings = append(rep.Warnings, fmt.Sprintf("%s: %s is busy %.1f %% of the time; if more arrives than it can serve, its queue grows for as long as requests come and latencies mean nothing", c.Name, n.Name, 100*n.Utilisation))
+			if _, closed := c.Config.Arrivals.(users); closed || n.bounded || n.Workers == 0 || n.Busiest <= .985 {
+				continue
 			}
+			who := n.Name
+			if n.Nodes > 1 {
+				who = "one of the " + fmt.Sprint(n.Nodes) + " called " + n.Name
+			}
+			rep.Warnings = append(rep.Warnings, fmt.Sprintf("%s: %s is busy %.1f %% of the time; if more arrives than it can serve, its queue grows for as long as requests come and latencies mean nothing", c.Name, who, 100*n.Busiest))
 		}
 	}
 	rep.Answer = x.answer(rep, base)
 	rep.Plots = append(x.sweeps(rep, told), x.distribution(pooled))
 	rep.Plots = append(rep.Plots, x.course(results)...)
-	rep.Tables = []report.Table{x.nodes(results)}
+	if t := x.nodes(results); len(t.Rows) > 0 {
+		rep.Tables = []report.Table{t}
+	}
 	return rep
 }
 
@@ -167,20 +190,30 @@ func (x Experiment) answer(rep *report.Report, base int) string {
 	v := rep.Cases[base].Values
 	name := rep.Cases[base].Name
 	if len(rep.Cases) == 1 {
+		if s, ok := v[successful]; ok && s.Value == 0 {
+			return name + ": no request succeeds."
+		}
 		text := fmt.Sprintf("%s: half of the requests take up to %.4g ms, 99 %% up to %.4g ms", name, v["latency.median"].Value, v[decisive].Value)
 		if s, ok := v[successful]; ok {
 			text += fmt.Sprintf("; %.4g %% succeed", s.Value)
 		}
 		return text + "."
 	}
-	most, best := -1, -1
+	most, best, costly := -1, -1, false
 	for i, c := range rep.Cases {
 		s, counted := c.Effects[successful]
 		if counted && s.Real && s.Percent > 0 && (most < 0 || c.Values[successful].Value > rep.Cases[most].Values[successful].Value) {
 			most = i
 		}
-		if e, ok := c.Effects[decisive]; ok && e.Real && e.Percent < 0 && !(counted && s.Real && s.Percent < 0) &&
-			(best < 0 || e.Percent < rep.Cases[best].Effects[decisive].Percent) {
+		e, ok := c.Effects[decisive]
+		if !ok || !e.Real || e.Percent >= 0 {
+			continue
+		}
+		if counted && s.Real && s.Percent < 0 {
+			costly = true
+			continue
+		}
+		if best < 0 || e.Percent < rep.Cases[best].Effects[decisive].Percent {
 			best = i
 		}
 	}
@@ -197,6 +230,12 @@ func (x Experiment) answer(rep *report.Report, base int) string {
 		}
 		parts = append(parts, fmt.Sprintf("%sp99 latency %.1f %% below that of %s (%.1f to %.1f)", who, -e.Percent, name, -e.High, -e.Low))
 	}
+	if s, ok := v[successful]; ok && s.Value == 0 && most < 0 {
+		return fmt.Sprintf("No request succeeds with %s, and none with anything tried.", name)
+	}
+	if len(parts) == 0 && costly {
+		return fmt.Sprintf("Nothing tried has a lower p99 latency than %s without losing requests.", name)
+	}
 	if len(parts) == 0 {
 		return fmt.Sprintf("Nothing tried has a lower p99 latency than %s.", name)
 	}
@@ -210,6 +249,7 @@ func meanNodes(results []*Result) []NodeStats {
 	for _, r := range results[1:] {
 		for i, n := range r.Nodes {
 			all[i].Utilisation += n.Utilisation
+			all[i].Busiest += n.Busiest
 			all[i].Wait += n.Wait
 			all[i].Service += n.Service
 			all[i].Queue += n.Queue
@@ -224,7 +264,7 @@ func meanNodes(results []*Result) []NodeStats {
 	k := float64(len(results))
 	for i := range all {
 		n := &all[i]
-		for _, x := range []*float64{&n.Utilisation, &n.Wait, &n.Service, &n.Queue, &n.Size} {
+		for _, x := range []*float64{&n.Utilisation, &n.Busiest, &n.Wait, &n.Service, &n.Queue, &n.Size} {
 			*x /= k
 		}
 		for _, x := range []*int64{&n.Served, &n.Refused, &n.Again, &n.GaveUp} {
@@ -242,6 +282,12 @@ func (x Experiment) nodes(results [][]*Result) report.Table {
 	}{
 		{report.Column{Name: "nodes"}, func(n NodeStats) float64 { return float64(n.Nodes) }},
 		{report.Column{Name: "utilisation", Unit: "%"}, func(n NodeStats) float64 { return 100 * n.Utilisation }},
+		{report.Column{Name: "busiest", Unit: "%"}, func(n NodeStats) float64 {
+			if n.Nodes < 2 {
+				return 0
+			}
+			return 100 * n.Busiest
+		}},
 		{report.Column{Name: "waiting", Unit: "ms"}, func(n NodeStats) float64 { return n.Wait }},
 		{report.Column{Name: "service", Unit: "ms"}, func(n NodeStats) float64 { return n.Service }},
 		{report.Column{Name: "requests"}, func(n NodeStats) float64 { return float64(n.Served) }},
@@ -252,7 +298,7 @@ func (x Experiment) nodes(results [][]*Result) report.Table {
 		{report.Column{Name: "queue"}, func(n NodeStats) float64 { return n.Queue }},
 		{report.Column{Name: "longest"}, func(n NodeStats) float64 { return float64(n.Longest) }},
 	}
-	t := report.Table{Title: "Nodes, in the mean of all runs"}
+	t := report.Table{Title: "Nodes, over whole runs from first to last request"}
 	used := make([]bool, len(columns))
 	for i, rs := range results {
 		for _, n := range meanNodes(rs) {

@@ -42,11 +42,13 @@ func (l *live) title() title {
 	if l.name != "" {
 		return title{of: l.name}
 	}
-	d := l
+	d, kind := l, l.kind
 	for d.name == "" && len(d.next) > 0 {
-		d = d.next[0].to
+		if d = d.next[0].to; d.name == "" && d.kind == l.kind && d.stats != nil {
+			kind += " of " + d.kind // of several tiers
+		}
 	}
-	return title{l.kind, d.name}
+	return title{kind, d.name}
 }
 
 func (t title) String() string {
@@ -232,6 +234,24 @@ func (b *builder) priority(r *request) float64 {
 		return 0
 	}
 	return b.mix.classes[r.class].Priority
+}
+
+type namedSpec struct {
+	name string
+	node Node
+}
+
+// Named gives a node a name of its own, for those who read.
+func Named(name string, n Node) Node { return &namedSpec{name, n} }
+
+func (s *namedSpec) make(b *builder) *live {
+	if s.node == nil {
+		b.fail("named: no node")
+		return broken()
+	}
+	l := s.node.make(b)
+	l.name = s.name
+	return l
 }
 
 // Check says what is wrong with a node, apart from those that it leads to; nil if nothing is.

@@ -28,6 +28,12 @@ func (s *cacheSpec) make(b *builder) *live {
 	if !(o.Ratio >= 0 && o.Ratio <= 1) || o.Size < 0 || o.Ratio == 0 && o.Size == 0 {
 		b.fail("cache: a ratio of %g and a size of %d: want a ratio up to 1, or a size", o.Ratio, o.Size)
 	}
+	if o.Ratio > 0 && o.Size > 0 {
+		b.fail("cache: both a ratio and a size")
+	}
+	if o.Size > 0 && !b.shallow && !b.mix.keyed() {
+		b.fail("cache: requests have no keys, so none is asked for twice; give a class of them keys, such as zipf(1000, 1)")
+	}
 	b.check("cache: time", dist.Fixed(o.Time))
 	b.check("cache: keep", dist.Fixed(o.Keep))
 	if b.err != nil {

@@ -131,6 +131,11 @@ func (s *sortSpec) make(b *builder) *live {
 	return l
 }
 
+// keyed reports whether some requests ask for the same thing.
+func (m *mixture) keyed() bool {
+	return m != nil && slices.ContainsFunc(m.classes, func(c Class) bool { return c.Keys != nil })
+}
+
 func (m *mixture) has(name string) bool {
 	for _, c := range m.classes {
 		if c.Name == name {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/headway-lab/headway/dist"
@@ -8,6 +9,9 @@ import (
 
 // ms is a millisecond of virtual time, which is kept in whole nanoseconds.
 const ms = 1e6
+
+// maxInUse bounds the memory of a run: requests under way, and what they were split into.
+const maxInUse = 20_000_000
 
 // request is on its way through the network.
 type request struct {
@@ -110,6 +114,9 @@ type engine struct {
 	free []*request
 	clock
 	seed    uint64
+	ctx     context.Context // nil: nobody interrupts
+	beyond  bool            // a time is too long
+	inUse   int64           // requests and parts that are not free
 	limit   int64
 	measure *measure
 	open    int  // requests on their way
@@ -154,6 +161,10 @@ func (e *engine) answer(r *request) {
 
 // finish is the end of a request that came from outside.
 func (e *engine) finish(r *request, t int64) {
+	if t > horizon {
+		e.beyond = true
+		return
+	}
 	e.measure.end(r, t)
 	if e.ended != nil {
 		e.ended(r, t)
@@ -161,11 +172,15 @@ func (e *engine) finish(r *request, t int64) {
 }
 
 func (e *engine) release(r *request) {
+	e.inUse--
 	*r = request{frames: r.frames[:0]}
 	e.free = append(e.free, r)
 }
 
 func (e *engine) take() *request {
+	if e.inUse++; e.inUse > maxInUse {
+		e.limit = -1
+	}
 	if n := len(e.free); n > 0 {
 		r := e.free[n-1]
 		e.free = e.free[:n-1]
@@ -174,12 +189,19 @@ func (e *engine) take() *request {
 	return new(request)
 }
 
+// No single time is longer than this, in ms, and no run: three and 36 years. What is
+// longer is a mistake in a distribution's tail, and must not overflow.
+const (
+	longest = 1e11
+	horizon = 1 << 60 // ns
+)
+
 // clock has the resolution of a run.
 type clock struct{ round int64 }
 
 // whole rounds a time in milliseconds to nanoseconds, or to what the run asks for.
 func (c clock) whole(x float64) int64 {
-	t := int64(x*ms + .5)
+	t := int64(min(x, longest)*ms + .5)
 	if c.round > 0 {
 		t = (t + c.round/2) / c.round * c.round
 	}
@@ -189,6 +211,10 @@ func (c clock) whole(x float64) int64 {
 // schedule puts an event into the heap. Events of the same time happen in the order in
 // which they were scheduled.
 func (e *engine) schedule(t int64, x event) {
+	if t > horizon {
+		e.beyond = true
+		t = horizon
+	}
 	e.seq++
 	e.heap.push(t, e.seq, x)
 }
@@ -196,10 +222,25 @@ func (e *engine) schedule(t int64, x event) {
 // spend reports whether one event more is allowed.
 func (e *engine) spend() bool {
 	e.limit--
-	return e.limit >= 0
+	if e.limit&0xfff == 0 && e.interrupted() {
+		e.limit = -1
+	}
+	return e.limit >= 0 && !e.beyond
 }
 
+// interrupted reports whether nobody waits for the result any more.
+func (e *engine) interrupted() bool { return e.ctx != nil && e.ctx.Err() != nil }
+
+// overspent says why a run cannot go on.
 func (e *engine) overspent() error {
+	switch {
+	case e.interrupted():
+		return e.ctx.Err()
+	case e.beyond:
+		return fmt.Errorf("times go beyond %.0f years: look at the tails of the distributions, and at the load", horizon/1e9/86400/365)
+	case e.inUse > maxInUse:
+		return fmt.Errorf("more than %d requests and parts of them are under way at %.0f ms of virtual time", int64(maxInUse), float64(e.now)/ms)
+	}
 	return fmt.Errorf("the network does not come to rest: too many events by %.0f ms of virtual time", float64(e.now)/ms)
 }
 
@@ -266,7 +307,7 @@ func (e *engine) run(load Load, mix *mixture, n int64, s *dist.Stream) error {
 		e.coming = id+1 < n
 		if e.root.k != nil {
 			e.finish(r, e.root.k.pass(e, t, r))
-			if e.limit < 0 {
+			if e.limit < 0 || e.beyond || id&0xfff == 0 && e.interrupted() {
 				return e.overspent()
 			}
 			continue

@@ -101,12 +101,13 @@ func (x Experiment) replicate(ctx context.Context, results [][]*Result, n int, r
 			for j := range jobs {
 				c := x.Cases[j.c].Config
 				c.Seed = x.seed(from + j.r)
+				c.ctx = ctx
 				if from+j.r == 0 {
 					c.Series = seriesPieces
 				}
 				r, err := Run(c, x.Cases[j.c].Network)
 				lock.Lock()
-				if err != nil && failed == nil {
+				if err != nil && failed == nil && ctx.Err() == nil {
 					failed = fmt.Errorf("%s: %w", x.Cases[j.c].Name, err)
 				}
 				batch[j.c][j.r] = r

@@ -24,6 +24,9 @@ func (p *phases) at(e *engine, t int64) int {
 	return p.state
 }
 
+// turns reports whether two states take time: a microsecond on average.
+func turns(first, second dist.Dist) bool { return first.Mean()+second.Mean() >= .001 }
+
 // turn goes on to the next state, the first one at the beginning.
 func (p *phases) turn(e *engine) {
 	if p.begun {
@@ -60,6 +63,9 @@ func (s *faultySpec) make(b *builder) *live {
 	b.check("faulty: down", s.down)
 	if s.slow != nil {
 		b.check("faulty: slow", s.slow)
+	}
+	if b.err == nil && !turns(s.up, s.down) {
+		b.fail("faulty: up and down times of 0")
 	}
 	if b.err != nil {
 		return broken()
@@ -287,5 +293,8 @@ func (n *limiter) pass(e *engine, t int64, r *request) int64 {
 func (n *limiter) stats() NodeStats {
 	s := n.tally.stats()
 	s.waited = n.waited
+	if n.wait { // a server that takes a gap for each
+		s.Workers, s.worked, s.until = 1, (n.served-n.refused)*n.gap, n.full
+	}
 	return s
 }

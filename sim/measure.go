@@ -44,17 +44,20 @@ type NodeStats struct {
 	Workers         int
 	Wait, Service   float64 // mean, in ms
 	Utilisation     float64 // of its workers
+	Busiest         float64 // utilisation of the busiest of the nodes
 	Queue           float64 // mean length
 	Longest         int     // greatest length
 	Size            float64 // mean number of instances of a pool that scales
 	waited, worked  int64
 	until           int64 // when it was done last
+	bounded         bool  // its line cannot grow for ever
 }
 
 // measure counts the requests whose numbers lie in [first, last).
 type measure struct {
 	first, last  int64
 	total        int64
+	came         int64 // the last arrival of all requests
 	began, ended int64
 	firstEnd     int64
 	lastEnd      int64
@@ -68,10 +71,9 @@ type measure struct {
 
 // tallied is what was seen of the requests, or of a class.
 type tallied struct {
-	ok, failed        int64
-	sum               float64
-	wait, serve, road int64
-	h                 histogram
+	ok, failed             int64
+	sum, wait, serve, road float64
+	h                      histogram
 }
 
 func newMeasure(first, last int64, classes []Class) *measure {
@@ -88,6 +90,7 @@ func newMeasure(first, last int64, classes []Class) *measure {
 
 func (m *measure) begin(r *request, t int64) {
 	m.total++
+	m.came = t
 	if r.id < m.first || r.id >= m.last {
 		return
 	}
@@ -122,9 +125,9 @@ func (x *tallied) add(r *request, t int64) {
 	}
 	x.ok++
 	x.sum += float64(t - r.start)
-	x.wait += r.waiting
-	x.serve += r.serving
-	x.road += r.traveling
+	x.wait += float64(r.waiting)
+	x.serve += float64(r.serving)
+	x.road += float64(r.traveling)
 	x.h.add(t - r.start)
 }
 
@@ -142,7 +145,7 @@ func (m *measure) result(b *builder) *Result {
 	a := &m.all
 	n := float64(max(a.ok, 1))
 	rate := func(count int64, from, to int64) float64 {
-		if to <= from {
+		if to <= from || count < 0 {
 			return 0
 		}
 		return float64(count) / float64(to-from) * 1e9
@@ -150,7 +153,7 @@ func (m *measure) result(b *builder) *Result {
 	r := &Result{
 		Total: int(m.total), First: int(m.first), Requests: int(a.ok + a.failed), Failed: int(a.failed),
 		Offered: rate(a.ok+a.failed-1, m.began, m.ended), Served: rate(a.ok-1, m.firstEnd, m.lastEnd),
-		Waiting: float64(a.wait) / n / ms, Serving: float64(a.serve) / n / ms, Traveling: float64(a.road) / n / ms,
+		Waiting: a.wait / n / ms, Serving: a.serve / n / ms, Traveling: a.road / n / ms,
 		Duration: float64(m.until) / ms, Latency: a.latency(), h: &a.h,
 	}
 	for i := range m.classes {
@@ -158,7 +161,7 @@ func (m *measure) result(b *builder) *Result {
 		r.Classes = append(r.Classes, ClassStats{m.names[i].Name, int(c.ok + c.failed), int(c.failed), c.latency()})
 	}
 	if m.series != nil {
-		r.Series = m.series.result()
+		r.Series = m.series.result(m.came)
 	}
 	r.Nodes = nodeStats(b, m.until)
 	return r
@@ -192,6 +195,10 @@ func nodeStats(b *builder, until int64) []NodeStats {
 		x.Size += s.Size
 		x.waited += s.waited
 		x.worked += s.worked
+		x.bounded = x.bounded || s.bounded
+		if s.Workers > 0 {
+			x.Busiest = max(x.Busiest, float64(s.worked)/float64(s.Workers))
+		}
 		until = max(until, s.until)
 	}
 	duration := float64(until) / ms
@@ -205,6 +212,7 @@ func nodeStats(b *builder, until int64) []NodeStats {
 			x.Queue = float64(x.waited) / ms / duration / float64(x.Nodes) // Little's law
 			if x.Workers > 0 {
 				x.Utilisation = float64(x.worked) / ms / duration / float64(x.Workers)
+				x.Busiest /= ms * duration
 			}
 		}
 	}

@@ -122,7 +122,10 @@ func (x Experiment) sweep(rep *report.Report, param string, m measured) report.P
 			at[c.Line] = k
 			p.Lines = append(p.Lines, report.Line{Name: cmp.Or(c.Line, m.Name)})
 		}
-		y := rep.Cases[i].Values[m.Name]
+		y, known := rep.Cases[i].Values[m.Name]
+		if !known {
+			continue
+		}
 		q := report.Point{X: v, Y: y.Value}
 		if !math.IsInf(y.Low, 0) && !math.IsInf(y.High, 0) {
 			q.Low, q.High = y.Low, y.High
@@ -133,7 +136,11 @@ func (x Experiment) sweep(rep *report.Report, param string, m measured) report.P
 	}
 	for i, c := range x.Cases {
 		if _, swept := c.Params[param]; !swept {
-			y := rep.Cases[i].Values[m.Name].Value
+			v, known := rep.Cases[i].Values[m.Name]
+			if !known {
+				continue
+			}
+			y := v.Value
 			p.Lines = append(p.Lines, report.Line{Name: c.Name, Reference: true, Points: []report.Point{{X: least, Y: y}, {X: most, Y: y}}})
 			low, high = min(low, y), max(high, y)
 		}

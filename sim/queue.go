@@ -194,7 +194,7 @@ func (n *queue) occupy(end int64) {
 }
 
 func (n *queue) stats() NodeStats {
-	return NodeStats{Served: n.served, Refused: n.refused, waited: n.waited, worked: n.worked, until: n.until, Workers: n.workers, Longest: n.longest}
+	return NodeStats{Served: n.served, Refused: n.refused, waited: n.waited, worked: n.worked, until: n.until, bounded: n.backlog >= 0, Workers: n.workers, Longest: n.longest}
 }
 
 // ring64 is a line of times.

@@ -75,7 +75,8 @@ func coarseMiddle(i int) float64 {
 	return (middle(i<<(fine-3)) + middle((i+1)<<(fine-3))) / 2
 }
 
-func (s *series) result() []Piece {
+// result is the pieces until requests stopped coming: what drains after that is no course.
+func (s *series) result(came int64) []Piece {
 	var all []Piece
 	size := 0
 	for i := range s.pieces {
@@ -97,7 +98,7 @@ func (s *series) result() []Piece {
 		x.Instances = float64(size)
 		all = append(all, x)
 	}
-	for len(all) > 0 && all[len(all)-1].OK+all[len(all)-1].Failed == 0 {
+	for len(all) > 0 && (all[len(all)-1].OK+all[len(all)-1].Failed == 0 || int64(len(all)-1)*s.width > came && len(all) > 2) {
 		all = all[:len(all)-1]
 	}
 	return all

@@ -35,6 +35,9 @@ func (s *sharedSpec) make(b *builder) *live {
 	if p := s.pauses; p != nil {
 		b.check("pauses: every", p.Every)
 		b.check("pauses: length", p.Length)
+		if b.err == nil && !turns(p.Every, p.Every) {
+			b.fail("pauses: a pause every 0 ms")
+		}
 		if b.err == nil {
 			n.stops = &phases{length: [2]dist.Dist{p.Every, p.Length}, luck: b.stream("pauses")}
 		}

@@ -20,6 +20,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -48,6 +49,7 @@ type Config struct {
 	Series int   // pieces of a time series of the whole run; 0: none
 	Limit  int64 // events of one run, against networks that never come to rest; 0 is 1e10
 
+	ctx   context.Context
 	blind bool // tests: every step is an event
 }
 
@@ -82,6 +84,9 @@ func run(c Config, root Node, batches *batches) (*Result, error) {
 	}
 	if e.open > 0 {
 		return nil, fmt.Errorf("%d requests are never answered: they wait for each other", e.open)
+	}
+	if e.measure.total == 0 {
+		return nil, errors.New("no request arrives")
 	}
 	return e.measure.result(b), nil
 }
@@ -128,7 +133,7 @@ func prepare(c *Config, root Node, blind bool) (*engine, *builder, error) {
 	}
 	b.foresee(l)
 	b.made, b.open = nil, nil // large, and done with
-	e := &engine{root: link{l.node, l.known}, clock: b.clock, limit: c.Limit, seed: b.seed}
+	e := &engine{root: link{l.node, l.known}, clock: b.clock, limit: c.Limit, seed: b.seed, ctx: c.ctx}
 	e.measure = newMeasure(0, 0, nil)
 	return e, b, nil
 }

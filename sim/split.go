@@ -38,6 +38,9 @@ func (e *engine) split(n node, r *request) *split {
 
 // send sends one part more. The first has the luck of the whole.
 func (e *engine) send(s *split, to link) {
+	if e.limit < 0 {
+		return // the run is over
+	}
 	k := e.take()
 	frames := k.frames[:0]
 	*k = s.bell

@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"regexp"
 	"text/tabwriter"
 
 	"github.com/headway-lab/headway/effect"
@@ -38,6 +39,7 @@ func main() {
 		rounds   = flag.Int("rounds", 7, "how often each program is run")
 		timelike = flag.String("timelike", "", "a `directory` with Timelike's source")
 		large    = flag.Bool("scale", false, "instead: large pools, many requests, every policy")
+		only     = flag.String("policies", ".", "with -scale: regular `expression`")
 		requests = flag.Int("requests", 100_000_000, "with -scale: requests of the large run")
 	)
 	flag.Parse()
@@ -45,7 +47,10 @@ func main() {
 	defer stop()
 	var err error
 	if *large {
-		err = scale(ctx, *requests)
+		var policies *regexp.Regexp
+		if policies, err = regexp.Compile(*only); err == nil {
+			err = scale(ctx, *requests, policies)
+		}
 	} else {
 		err = compare(ctx, *rounds, *timelike)
 	}

@@ -31,6 +31,14 @@ var nodes = map[string]builtin{
 		}
 		return asValue(sim.Server(name))
 	},
+	"named": func(_ *starlark.Thread, u unpack) (starlark.Value, error) {
+		var name string
+		var n nodeArg
+		if err := u("name", &name, "node", &n); err != nil {
+			return nil, err
+		}
+		return asValue(sim.Named(name, n.Node))
+	},
 	"cable": func(_ *starlark.Thread, u unpack) (starlark.Value, error) {
 		var length number
 		var next nodeArg

@@ -39,7 +39,7 @@ func TestShipped(t *testing.T) {
 
 // All that can be written.
 func TestWords(t *testing.T) {
-	src := start + `
+	src := strings.Replace(start, "1000)", "1000, classes = [request_class(\"k\", keys = zipf(9, 1))])", 1) + `
 s = server("s")
 for d in [fixed(1), uniform(1, 2), exponential(3), erlang(2, 3), gamma(.5, 3), lognormal(3, .5), pareto(1, 3), weibull(.7, 3), hyperexponential(.9, 1, 9)]:
     case(str(len(names)), queue(delay(d, s), workers = 2, backlog = 3))
@@ -52,7 +52,7 @@ for name, node in [
     ("retry", retry(3, s, backoff = 5, cap = 20, jitter = True, budget = .1, burst = 5)), ("timeout", timeout(5, s, recall = True)),
     ("hedge", hedge(5, s, most = 2, recall = True)), ("tied", tied(2, [s, s], lag = 1)), ("fan", fan_out([s, s], need = 1, recall = True)),
     ("batch", batch(5, 10, s)), ("breaker", breaker(s, failures = 3, rest = 10, probes = 2)), ("limit", limit(100, s, burst = 3, wait = True)),
-    ("cache", cache(s, size = 5, keep = 100, time = 1)), ("ratio", cache(s, ratio = .5)), ("series", series([s, s])),
+    ("named", named("n", s)), ("cache", cache(s, size = 5, keep = 100, time = 1)), ("ratio", cache(s, ratio = .5)), ("series", series([s, s])),
     ("scale", autoscale([s, s], target = 1, least = 1, begin = 1, interval = 100, startup = 10, hold = 100, tolerance = .2)),
     ("weighted", weighted([s, s], weights = [1, 3])), ("ewma", peak_ewma([s, s], d = 2, decay = 100)), ("hash", consistent_hash([s, s], points = 10, bound = 1.5)),
     ("maglev", maglev([s, s])), ("sticky", sticky([s, s])), ("view", least_connections([s, s], view = v, hold = 5)), ("tries", random([s, s], tries = 2)),
@@ -70,7 +70,7 @@ for name, a in [("users", users(3, exponential(5))), ("ramp", ramp([(0, 10), (10
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Cases) != 47 || x.Least != 5 || x.Most != 9 || x.Question != "?" {
+	if len(x.Cases) != 48 || x.Least != 5 || x.Most != 9 || x.Question != "?" {
 		t.Errorf("%d cases, %+v", len(x.Cases), x)
 	}
 	for _, c := range x.Cases {
