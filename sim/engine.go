@@ -11,7 +11,7 @@ import (
 const ms = 1e6
 
 // maxInUse bounds the memory of a run: requests under way, and what they were split into.
-const maxInUse = 20_000_000
+const maxInUse = 4_000_000
 
 // request is on its way through the network.
 type request struct {
@@ -189,7 +189,7 @@ func (e *engine) take() *request {
 	return new(request)
 }
 
-// No single time is longer than this, in ms, and no run: three and 36 years. What is
+// No single time is longer than this, in ms, and no run: three and 37 years. What is
 // longer is a mistake in a distribution's tail, and must not overflow.
 const (
 	longest = 1e11

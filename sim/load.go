@@ -32,7 +32,7 @@ func Constant(gap float64) Load { return renewal{dist.Fixed(gap)} }
 func AtOnce() Load { return renewal{dist.Fixed(0)} }
 
 func (l renewal) check() error {
-	if err := dist.Check(l.gap); err != nil {
+	if err := checkDist(l.gap); err != nil {
 		return fmt.Errorf("arrivals: %w", err)
 	}
 	return nil

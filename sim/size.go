@@ -23,5 +23,11 @@ func checkDist(d dist.Dist) error {
 	if p, ok := d.(perSize); ok {
 		d = p.Dist
 	}
-	return dist.Check(d)
+	if err := dist.Check(d); err != nil {
+		return err
+	}
+	if m := d.Mean(); m > longest && !math.IsInf(m, 1) {
+		return fmt.Errorf("%v: %g ms are more than three years", d, m)
+	}
+	return nil
 }

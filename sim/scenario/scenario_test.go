@@ -105,6 +105,12 @@ func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ line, says string }{
 		{`case("a", cable(-1, server("s")))`, "must not be negative"},
 		{`case("a", delay(-1, server("s")))`, "must not be negative"},
+		{`case("a", delay(1e300, server("s")))`, "three years"},
+		{`case("a", cable(1e13, server("s")))`, "three years"},
+		{`case("a", faulty(0, 0, server("s")))`, "times of 0"},
+		{`case("a", shared(1, 5, server("s"), pause_every = 0, pause = 1))`, "every 0 ms"},
+		{`case("a", cache(server("s"), ratio = .5, size = 3))`, "both"},
+		{`simulate(arrivals = poisson(1e300))`, "three years"},
 		{`case("a", delay(exponential(-5), server("s")))`, "must not be negative"},
 		{`case("a", delay(float("nan"), server("s")))`, "want a time"},
 		{`case("a", delay("long", server("s")))`, "want a time"},
