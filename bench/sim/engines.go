@@ -64,7 +64,7 @@ func prepare(ctx context.Context, dir, timelike string) ([]engine, error) {
 	}
 	all := []engine{
 		{name: "Headway", argv: own(1, 2_000_000, "0")},
-		{name: "Headway, whole ms", argv: own(1, 2_000_000, "1")},
+		{name: "Headway, whole ms", rounded: true, argv: own(1, 2_000_000, "1")},
 		{name: "Headway, 100,000", argv: own(1, 100_000, "0")},
 		{name: fmt.Sprintf("Headway, %d runs at once", runtime.NumCPU()), argv: own(runtime.NumCPU(), 2_000_000, "0")},
 	}

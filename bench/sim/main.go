@@ -107,7 +107,7 @@ func compare(ctx context.Context, rounds int, timelike string) error {
 			}
 			fmt.Fprintf(out, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%.3g\t%s\t%.0f\t\n", e.name, f[0].Requests, mean(f, median), mean(f, p95), mean(f, p99), mean(f, figures.rate), ratio, mean(f, memory))
 			against := seen[0]
-			if e.rounded { // it knows whole milliseconds only
+			if e.rounded { // to whole milliseconds, which is another load: against Headway that does the same
 				against = seen[1]
 			}
 			disagree = errors.Join(disagree, agree(e.name+", "+policy, f, against))
