@@ -123,6 +123,16 @@ func (b *builder) child(n Node, into *link, role uint64) *child {
 	return &child{to: b.node(n, dist.Hash(role+1)), link: into}
 }
 
+// children makes all that a node may pass its requests on to, alike to their luck.
+func (b *builder) children(nodes []Node, into []link) []*child {
+	role := b.role
+	all := make([]*child, len(nodes))
+	for i, n := range nodes {
+		all[i] = b.child(n, &into[i], role)
+	}
+	return all
+}
+
 // stream is the luck of a node, not of requests: when it fails, whom it chooses. It
 // depends on the node's kind and its number among those, so that other nodes may
 // come and go.

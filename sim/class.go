@@ -124,10 +124,7 @@ func (s *sortSpec) make(b *builder) *live {
 		}
 	}
 	l := &live{kind: "by class", node: n, known: n}
-	role := b.role
-	for i, to := range s.nodes {
-		l.next = append(l.next, b.child(to, &n.links[i], role))
-	}
+	l.next = b.children(s.nodes, n.links)
 	return l
 }
 

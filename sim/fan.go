@@ -32,10 +32,7 @@ func (s *fanSpec) make(b *builder) *live {
 	}
 	n := &fan{need: need, recall: s.recall, links: make([]link, len(s.nodes))}
 	l := &live{kind: "fan", node: n, stats: n.tally.stats, recalls: s.recall}
-	role := b.role
-	for i, to := range s.nodes {
-		l.next = append(l.next, b.child(to, &n.links[i], role))
-	}
+	l.next = b.children(s.nodes, n.links)
 	return l
 }
 
@@ -95,10 +92,7 @@ func (s *tiedSpec) make(b *builder) *live {
 	}
 	n := &tied{d: min(s.d, len(s.nodes)), lag: int64(s.lag*ms + .5), links: make([]link, len(s.nodes)), luck: b.stream("tied")}
 	l := &live{kind: "tied", node: n, stats: n.tally.stats, recalls: true}
-	role := b.role
-	for i, to := range s.nodes {
-		l.next = append(l.next, b.child(to, &n.links[i], role))
-	}
+	l.next = b.children(s.nodes, n.links)
 	return l
 }
 

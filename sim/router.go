@@ -91,10 +91,7 @@ func (s *routerSpec) make(b *builder) *live {
 	} else if _, waits := n.policy.(balance.Waiter); !waits && n.tries == 1 {
 		l.known = n
 	}
-	role := b.role
-	for i, to := range s.backends {
-		l.next = append(l.next, b.child(to, &n.links[i], role))
-	}
+	l.next = b.children(s.backends, n.links)
 	return l
 }
 

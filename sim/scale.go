@@ -77,10 +77,7 @@ func (s *scaleSpec) make(b *builder) *live {
 		}
 	}
 	l := &live{kind: "autoscale", node: n, stats: n.stats}
-	role := b.role
-	for i, to := range s.nodes {
-		l.next = append(l.next, b.child(to, &n.links[i], role))
-	}
+	l.next = b.children(s.nodes, n.links)
 	return l
 }
 

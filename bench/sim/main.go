@@ -155,28 +155,17 @@ func ratioOf(a, b []figures) effect.Estimate {
 }
 
 // agree reports whether two programs see the same latencies: their means over the rounds,
-// whose seeds differ, lie within 4 standard errors and half a percent of each other.
+// whose seeds differ, are no further from each other than their 99.9 % intervals and half a percent
+// allow.
 func agree(name string, a, b []figures) error {
 	for _, q := range []struct {
 		name string
 		of   func(figures) float64
 	}{{"median", median}, {"p95", p95}, {"p99", p99}} {
-		x, y := mean(a, q.of), mean(b, q.of)
-		if d := math.Abs(x - y); d > 4*math.Hypot(deviation(of(a, q.of)), deviation(of(b, q.of)))+.005*y {
-			return fmt.Errorf("%s: the %s is %.1f ms, %.1f in Headway", name, q.name, x, y)
+		x, y := effect.Of(of(a, q.of), .999, 1), effect.Of(of(b, q.of), .999, 1)
+		if d := math.Abs(x.Value - y.Value); d > math.Hypot(x.High-x.Low, y.High-y.Low)/2+.005*y.Value {
+			return fmt.Errorf("%s: the %s is %.1f ms, %.1f in Headway", name, q.name, x.Value, y.Value)
 		}
 	}
 	return nil
-}
-
-// deviation of the mean.
-func deviation(x []float64) float64 {
-	m, ss := 0.0, 0.0
-	for _, v := range x {
-		m += v / float64(len(x))
-	}
-	for _, v := range x {
-		ss += (v - m) * (v - m)
-	}
-	return math.Sqrt(ss / float64(len(x)-1) / float64(len(x)))
 }
