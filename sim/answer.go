@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headway-lab/headway/effect"
+	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/report"
 )
 
@@ -112,7 +113,7 @@ func says(results [][]*Result, m measured) bool {
 	return m.Name != "traveling" && first != 100
 }
 
-func (x Experiment) report(results [][]*Result, pooled []histogram, started time.Time) *report.Report {
+func (x Experiment) report(results [][]*Result, pooled []histogram.Histogram, started time.Time) *report.Report {
 	first := results[0][0]
 	rep := &report.Report{
 		Schema: report.Schema, Verb: "sim", Question: x.Question, Started: started, Listed: true,

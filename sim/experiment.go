@@ -10,6 +10,7 @@ import (
 
 	"github.com/headway-lab/headway/dist"
 	"github.com/headway-lab/headway/effect"
+	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/report"
 )
 
@@ -59,7 +60,7 @@ func (x Experiment) Run(ctx context.Context) (*report.Report, error) {
 		return nil, fmt.Errorf("%d to %d replications: want at least %d", x.Least, x.Most, effect.MinN)
 	}
 	results := make([][]*Result, len(x.Cases))
-	pooled := make([]histogram, len(x.Cases))
+	pooled := make([]histogram.Histogram, len(x.Cases))
 	requests := int64(0)
 	started := time.Now()
 	var failed error
@@ -68,7 +69,7 @@ func (x Experiment) Run(ctx context.Context) (*report.Report, error) {
 		for i, rs := range results {
 			for _, r := range rs {
 				if r.h != nil { // of every run it would be too much to keep
-					pooled[i].merge(r.h)
+					pooled[i].Merge(r.h)
 					r.h = nil
 				}
 			}

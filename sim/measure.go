@@ -2,7 +2,8 @@ package sim
 
 import (
 	"math"
-	"math/bits"
+
+	"github.com/headway-lab/headway/histogram"
 )
 
 // Result is what a run showed. Times are in ms, rates a second; all but the nodes'
@@ -20,7 +21,7 @@ type Result struct {
 	Classes                     []ClassStats
 	Series                      []Piece // of the whole run, by time of answer
 
-	h *histogram
+	h *histogram.Histogram
 }
 
 // ClassStats is one class of requests.
@@ -73,17 +74,13 @@ type measure struct {
 type tallied struct {
 	ok, failed             int64
 	sum, wait, serve, road float64
-	h                      histogram
+	h                      histogram.Histogram
 }
 
 func newMeasure(first, last int64, classes []Class) *measure {
 	m := &measure{first: first, last: last, began: -1, firstEnd: math.MaxInt64, names: classes}
-	m.all.h.least = math.MaxInt64
 	if len(classes) > 1 {
 		m.classes = make([]tallied, len(classes))
-		for i := range m.classes {
-			m.classes[i].h.least = math.MaxInt64
-		}
 	}
 	return m
 }
@@ -128,7 +125,7 @@ func (x *tallied) add(r *request, t int64) {
 	x.wait += float64(r.waiting)
 	x.serve += float64(r.serving)
 	x.road += float64(r.traveling)
-	x.h.add(t - r.start)
+	x.h.Add(t - r.start)
 }
 
 func (x *tallied) latency() Latency {
@@ -136,8 +133,8 @@ func (x *tallied) latency() Latency {
 		return Latency{}
 	}
 	return Latency{
-		Mean: x.sum / float64(x.ok) / ms, Min: float64(x.h.least) / ms, Max: float64(x.h.most) / ms,
-		Median: x.h.quantile(.5), P95: x.h.quantile(.95), P99: x.h.quantile(.99), P999: x.h.quantile(.999),
+		Mean: x.sum / float64(x.ok) / ms, Min: float64(x.h.Min()) / ms, Max: float64(x.h.Max()) / ms,
+		Median: x.h.Quantile(.5) / ms, P95: x.h.Quantile(.95) / ms, P99: x.h.Quantile(.99) / ms, P999: x.h.Quantile(.999) / ms,
 	}
 }
 
@@ -217,70 +214,4 @@ func nodeStats(b *builder, until int64) []NodeStats {
 		}
 	}
 	return all
-}
-
-// histogram counts times in buckets of equal relative width: 1024 to an octave, so
-// that a quantile is right to a thousandth.
-type histogram struct {
-	counts      []int64
-	n           int64
-	least, most int64
-}
-
-const fine = 10 // bits of a bucket's number that are kept
-
-func bucket(t int64) int {
-	if t < 1<<fine {
-		return int(t)
-	}
-	shift := bits.Len64(uint64(t)) - fine - 1
-	return shift<<fine + int(t>>shift)
-}
-
-// middle of a bucket.
-func middle(i int) float64 {
-	if i < 2<<fine {
-		return float64(i)
-	}
-	shift := i>>fine - 1
-	return (float64(i-shift<<fine) + .5) * float64(int64(1)<<shift)
-}
-
-func (h *histogram) add(t int64) {
-	i := bucket(max(t, 0))
-	if i >= len(h.counts) {
-		h.counts = append(h.counts, make([]int64, i+1-len(h.counts))...)
-	}
-	h.counts[i]++
-	h.n++
-	h.least, h.most = min(h.least, t), max(h.most, t)
-}
-
-// quantile is the smallest time that at least the share q of all does not exceed, in ms.
-func (h *histogram) quantile(q float64) float64 {
-	left := int64(math.Ceil(q * float64(h.n)))
-	for i, c := range h.counts {
-		if left -= c; left <= 0 {
-			return min(max(middle(i), float64(h.least)), float64(h.most)) / ms
-		}
-	}
-	return float64(h.most) / ms
-}
-
-// merge adds the counts of another.
-func (h *histogram) merge(o *histogram) {
-	if o.n == 0 {
-		return
-	}
-	if h.n == 0 {
-		h.least = o.least
-	}
-	if len(h.counts) < len(o.counts) {
-		h.counts = append(h.counts, make([]int64, len(o.counts)-len(h.counts))...)
-	}
-	for i, c := range o.counts {
-		h.counts[i] += c
-	}
-	h.n += o.n
-	h.least, h.most = min(h.least, o.least), max(h.most, o.most)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/report"
 )
 
@@ -19,23 +20,15 @@ func several(cases []Case) ([]Case, string) {
 }
 
 // distribution is the plot of the latencies of all runs of a case.
-func (x Experiment) distribution(pooled []histogram) report.Plot {
-	p := report.Plot{Title: "Distribution of the latency", X: report.Axis{Name: "share of the requests", Scale: "nines"}, Y: report.Axis{Name: "latency up to", Unit: "ms", Scale: "log"}}
-	var cases []Case
-	cases, p.Note = several(x.Cases)
+func (x Experiment) distribution(pooled []histogram.Histogram) report.Plot {
+	cases, note := several(x.Cases)
+	var names []string
+	var of []*histogram.Histogram
 	for i, c := range cases {
-		h := &pooled[i]
-		l := report.Line{Name: c.Name}
-		// 24 points to a nine, as far as there are ten requests beyond.
-		for k := 1; h.n > 0 && k <= 24*6; k++ {
-			beyond := math.Pow(10, -float64(k)/24)
-			if beyond*float64(h.n) < 10 {
-				break
-			}
-			l.Points = append(l.Points, report.Point{X: 1 - beyond, Y: h.quantile(1 - beyond)})
-		}
-		p.Lines = append(p.Lines, l)
+		names, of = append(names, c.Name), append(of, &pooled[i])
 	}
+	p := report.Distribution(names, of)
+	p.Note = note
 	return p
 }
 

@@ -1,5 +1,7 @@
 package sim
 
+import "math/bits"
+
 // Piece is a part of the run's time: the requests answered in it. Times are in ms.
 type Piece struct {
 	Begin, End float64
@@ -65,14 +67,22 @@ func (p *counted) merge(q *counted) {
 	}
 }
 
-// coarseBucket numbers times by octaves of which each has eight buckets.
+// coarseBucket numbers times by octaves of which each has eight buckets: enough to draw.
 func coarseBucket(t int64) int {
-	i := bucket(max(t, 0)) >> (fine - 3) // of the fine ones, every 128 are one
-	return min(i, coarse*44-1)
+	t = max(t, 0)
+	if t < coarse {
+		return int(t)
+	}
+	octave := bits.Len64(uint64(t)) - bits.Len(coarse)
+	return min(octave*coarse+int(t>>octave), coarse*44-1)
 }
 
 func coarseMiddle(i int) float64 {
-	return (middle(i<<(fine-3)) + middle((i+1)<<(fine-3))) / 2
+	if i < 2*coarse {
+		return float64(i)
+	}
+	octave := i/coarse - 1
+	return (float64(i-octave*coarse) + .5) * float64(int64(1)<<octave)
 }
 
 // result is the pieces until requests stopped coming: what drains after that is no course.

@@ -124,10 +124,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestHistogram(t *testing.T) {
+func TestCoarseBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.Int64Range(0, math.MaxInt64).Draw(t, "x")
-		if m := middle(bucket(x)); math.Abs(m-float64(x)) > float64(x)/1024+.5 {
+		x := rapid.Int64Range(0, 1<<46).Draw(t, "x")
+		bucket := coarseBucket
+		if m := coarseMiddle(bucket(x)); math.Abs(m-float64(x)) > float64(x)/coarse+.5 {
 			t.Fatalf("%d becomes %g", x, m)
 		}
 		if x > 0 && bucket(x) < bucket(x-1) {
