@@ -91,11 +91,17 @@ func (c *Conn) fill() error {
 }
 
 // Discard reads the rest of the body and returns its length.
-func (c *Conn) Discard() (int64, error) {
+func (c *Conn) Discard() (int64, error) { return c.discard(math.MaxInt64) }
+
+// discard gives up once more than most bytes have been read.
+func (c *Conn) discard(most int64) (int64, error) {
 	total := int64(0)
 	for {
 		if c.fault != nil {
 			return total, c.fault
+		}
+		if total > most {
+			return total, nil
 		}
 		// The common case: all of the body came with its head.
 		if c.state == sized || c.state == chunk {
@@ -141,18 +147,18 @@ func (c *Conn) Discard() (int64, error) {
 
 // Bounds on what surrounds chunks: enough for any honest server.
 const (
-	maxChunkLine = 4 << 10
+	maxChunkLine = 4 << 10 // with its CR
 	maxTrailer   = MaxHead
 )
 
 // nextChunk reads what stands between two chunks, and the trailer after the last (RFC 9112, 7.1).
 func (c *Conn) nextChunk() error {
 	if c.left == 0 { // after a chunk; -1 before the first
-		line, err := c.line(2)
-		if err != nil {
+		line, err := c.line(1)
+		if err != nil && err != errLine {
 			return err
 		}
-		if len(line) != 0 {
+		if len(line) != 0 || err != nil {
 			return errors.New("a chunk is longer than it said")
 		}
 	}
@@ -178,12 +184,18 @@ func (c *Conn) nextChunk() error {
 			return nil
 		}
 		if total += len(line); total > maxTrailer {
-			return errLong
+			return errLine
+		}
+		if _, _, err := field(line); err != nil {
+			return err
 		}
 	}
 }
 
-// line reads a line without its end; it is good until the next read.
+var errLine = errors.New("what surrounds the chunks is too long")
+
+// line reads a line without its end; it is good until the next read. Where there are
+// chunks, a bare LF ends none: that is how one response is passed off as two.
 func (c *Conn) line(most int) ([]byte, error) {
 	seen := c.r
 	for {
@@ -191,15 +203,19 @@ func (c *Conn) line(most int) ([]byte, error) {
 			if c.buf[i] == '\n' {
 				line := c.buf[c.r:i]
 				c.r = i + 1
-				if n := len(line); n > 0 && line[n-1] == '\r' {
-					line = line[:n-1]
+				n := len(line)
+				if n > most {
+					return nil, errLine
 				}
-				return line, nil
+				if n == 0 || line[n-1] != '\r' {
+					return nil, fmt.Errorf("%.40q, between chunks, does not end in CR LF", line)
+				}
+				return line[:n-1], nil
 			}
 		}
 		seen = c.w
-		if c.w-c.r >= most {
-			return nil, fmt.Errorf("a line between chunks is longer than %d bytes", most)
+		if c.w-c.r > most {
+			return nil, errLine
 		}
 		if c.w == len(c.buf) {
 			if c.r > 0 {
@@ -239,13 +255,13 @@ func chunkSize(line []byte) (int64, error) {
 		if d < 0 {
 			break
 		}
-		if n > math.MaxInt64>>4-1 {
+		if n > math.MaxInt64>>4 || i == 16 {
 			return 0, fmt.Errorf("chunk size %.40q is too large", line)
 		}
 		n = n<<4 | d
 	}
 	rest := trim(line[i:])
-	if i == 0 || len(rest) > 0 && rest[0] != ';' {
+	if i == 0 || len(rest) > 0 && rest[0] != ';' || control(rest) {
 		return 0, fmt.Errorf("%.40q is no size of a chunk", line)
 	}
 	return n, nil

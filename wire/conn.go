@@ -67,14 +67,9 @@ func NewConn(nc net.Conn) *Conn { return &Conn{nc: nc, buf: make([]byte, bufSize
 
 // Send sends a request. An error is the network's, or that the exchange before is not over.
 func (c *Conn) Send(r *Request) error {
-	b := r.bytes
-	if b == nil {
-		b = r.appendTo(nil)
+	if r.bytes == nil {
+		return errUnmade
 	}
-	return c.send(r.Method, b)
-}
-
-func (c *Conn) send(method string, b []byte) error {
 	if c.fault != nil {
 		return c.fault
 	}
@@ -84,8 +79,8 @@ func (c *Conn) send(method string, b []byte) error {
 	if c.r != c.w {
 		return c.fail(errUnasked)
 	}
-	c.r, c.w = 0, 0
-	n, err := c.nc.Write(b)
+	c.r, c.w, c.first = 0, 0, time.Time{}
+	n, err := c.nc.Write(r.bytes)
 	c.sent += int64(n)
 	if err != nil {
 		// The server may have said why before it hung up, such as 413.
@@ -94,7 +89,7 @@ func (c *Conn) send(method string, b []byte) error {
 			return c.fail(err)
 		}
 	}
-	c.method, c.state, c.first = method, waiting, time.Time{}
+	c.method, c.state, c.shut = r.Method, waiting, c.shut || r.last
 	return nil
 }
 
@@ -108,7 +103,7 @@ func (c *Conn) Receive() (*Response, error) {
 	if c.state != waiting {
 		return nil, errors.New("wire: no request was sent")
 	}
-	for range maxInterim {
+	for range maxInterim + 1 {
 		n, err := c.fillHead()
 		if err != nil {
 			return nil, c.fail(err)
@@ -141,13 +136,14 @@ var (
 func (c *Conn) fillHead() (int, error) {
 	seen := c.r
 	for {
-		if n := headEnd(c.buf[c.r:c.w], seen-c.r); n > 0 {
+		n := headEnd(c.buf[c.r:c.w], seen-c.r)
+		if n > MaxHead || n == 0 && c.w-c.r >= MaxHead {
+			return 0, errLong
+		}
+		if n > 0 {
 			return n, nil
 		}
 		seen = max(c.r, c.w-3)
-		if c.w-c.r > MaxHead {
-			return 0, errLong
-		}
 		if c.w == len(c.buf) {
 			if c.r > 0 {
 				seen -= c.r
@@ -157,7 +153,8 @@ func (c *Conn) fillHead() (int, error) {
 				c.buf = append(c.buf, make([]byte, len(c.buf))...)
 			}
 		}
-		n, err := c.nc.Read(c.buf[c.w:])
+		var err error
+		n, err = c.nc.Read(c.buf[c.w:])
 		c.in += int64(n)
 		c.w += n
 		if n > 0 {
@@ -168,7 +165,7 @@ func (c *Conn) fillHead() (int, error) {
 		}
 		switch {
 		case err == nil:
-		case c.r == c.w && (errors.Is(err, io.EOF) || isReset(err)):
+		case c.first.IsZero() && (errors.Is(err, io.EOF) || isReset(err)):
 			return 0, fmt.Errorf("%w: %w", ErrNoResponse, err)
 		case errors.Is(err, io.EOF):
 			return 0, io.ErrUnexpectedEOF
@@ -209,20 +206,16 @@ func (c *Conn) parse(head []byte) error {
 	}
 	r := &c.resp
 	*r = Response{Status: status, Length: -1, head: append(r.head[:0], rest...)}
-	length, chunked, coded := int64(-1), false, false
+	length, chunked := int64(-1), false
 	keep, shut := false, false
 	for len(rest) > 0 {
 		line, rest = cutLine(rest)
 		if len(line) == 0 {
 			break
 		}
-		colon := bytes.IndexByte(line, ':')
-		if colon <= 0 || line[0] == ' ' || line[0] == '\t' || !token(line[:colon]) {
-			return fmt.Errorf("the response holds a line that is no header: %.40q", line)
-		}
-		name, value := line[:colon], trim(line[colon+1:])
-		if control(value) {
-			return fmt.Errorf("the header %.40s of the response holds a control character", name)
+		name, value, err := field(line)
+		if err != nil {
+			return err
 		}
 		switch len(name) {
 		case len("Connection"):
@@ -246,10 +239,10 @@ func (c *Conn) parse(head []byte) error {
 			if !equalFold(name, "transfer-encoding") {
 				break
 			}
-			if coded || !equalFold(value, "chunked") {
+			if chunked || !equalFold(value, "chunked") {
 				return fmt.Errorf("Transfer-Encoding %.40q is not known", value)
 			}
-			chunked, coded = true, true
+			chunked = true
 		}
 	}
 	c.shut = c.shut || shut || minor == 0 && !keep

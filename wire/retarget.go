@@ -28,8 +28,8 @@ func (r *Request) At(target string, into *Request) error {
 		return fmt.Errorf("%.80q is no path: %w", target, err)
 	}
 	u, b := into.URL, into.bytes[:0]
-	if u == nil || u == r.URL {
-		u = new(url.URL)
+	if u == nil || u == r.URL { // into is new, or a copy of r
+		u, b = new(url.URL), nil
 	}
 	*u = *r.URL
 	u.Path, u.RawPath, u.RawQuery, u.ForceQuery = plain, path, query, some && query == ""

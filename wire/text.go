@@ -25,7 +25,7 @@ func cutLine(b []byte) (line, rest []byte) {
 func statusLine(b []byte) (major, minor, status int, err error) {
 	// One digit each, as every version of HTTP has it.
 	ok := len(b) >= len("HTTP/1.1 200") && string(b[:5]) == "HTTP/" && digit(b[5]) && b[6] == '.' && digit(b[7]) && b[8] == ' ' &&
-		digit(b[9]) && digit(b[10]) && digit(b[11]) && (len(b) == 12 || b[12] == ' ')
+		digit(b[9]) && digit(b[10]) && digit(b[11]) && (len(b) == 12 || b[12] == ' ') && !control(b[12:])
 	if !ok {
 		return 0, 0, 0, fmt.Errorf("the server does not speak HTTP/1: %.40q", b)
 	}
@@ -34,6 +34,19 @@ func statusLine(b []byte) (major, minor, status int, err error) {
 		return 0, 0, 0, fmt.Errorf("there is no status %03d", status)
 	}
 	return int(b[5] - '0'), int(b[7] - '0'), status, nil
+}
+
+// field reads a header line (RFC 9112, 5).
+func field(line []byte) (name, value []byte, err error) {
+	colon := bytes.IndexByte(line, ':')
+	if colon <= 0 || !token(line[:colon]) {
+		return nil, nil, fmt.Errorf("the response holds a line that is no header: %.40q", line)
+	}
+	name, value = line[:colon], trim(line[colon+1:])
+	if control(value) {
+		return nil, nil, fmt.Errorf("the header %.40s of the response holds a control character", name)
+	}
+	return name, value, nil
 }
 
 func digit(b byte) bool { return '0' <= b && b <= '9' }

@@ -4,8 +4,9 @@
 //
 // [Conn] is one HTTP/1.1 connection that does one exchange at a time:
 //
+//	get, err := wire.NewRequest("GET", "http://example.org/a", nil, nil)
 //	c := wire.NewConn(tcp)
-//	c.Send(wire.Get("http://example.org/a"))
+//	err = c.Send(get)
 //	r, err := c.Receive()
 //	n, err := c.Discard()
 //
@@ -20,6 +21,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/textproto"
@@ -32,8 +34,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Request is a request made ready: written once, sent as often as wanted, by many
-// connections at a time.
+// Request is a request made ready by [NewRequest]: written once, sent as often as wanted,
+// by many connections at a time. What is changed in it afterwards is not sent.
 type Request struct {
 	Method string
 	URL    *url.URL
@@ -42,7 +44,10 @@ type Request struct {
 	Body   []byte
 
 	bytes []byte // as HTTP/1.1 has it
+	last  bool   // it says that the connection ends with it
 }
+
+var errUnmade = errors.New("wire: the request was not made by NewRequest")
 
 // NewRequest makes a request ready. The method "" is GET. A Host among the headers takes
 // the place of the URL's; lengths are computed, whatever the headers say. The
@@ -59,8 +64,13 @@ func NewRequest(method, target string, header http.Header, body []byte) (*Reques
 	if err != nil {
 		return nil, err
 	}
+	if method == http.MethodConnect {
+		return nil, errors.New("method CONNECT opens a tunnel, which is more than an exchange")
+	}
 	r := &Request{Method: method, URL: u, Host: hostHeader(u), Body: body, Header: http.Header{}}
-	for name, values := range header {
+	var host []string
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		values := header[name]
 		name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
 		if !httpguts.ValidHeaderFieldName(name) {
 			return nil, fmt.Errorf("header %q: not a name that HTTP allows", name)
@@ -72,14 +82,18 @@ func NewRequest(method, target string, header http.Header, body []byte) (*Reques
 		}
 		switch name {
 		case "Host":
-			if len(values) > 0 {
-				r.Host = values[0]
-			}
+			host = append(host, values...)
 		case "Content-Length", "Transfer-Encoding":
 		default:
-			r.Header[name] = slices.Clone(values)
+			r.Header[name] = append(r.Header[name], values...)
 		}
 	}
+	if len(host) > 0 {
+		if r.Host = strings.Trim(host[0], " \t"); len(host) > 1 || !httpguts.ValidHostHeader(r.Host) {
+			return nil, fmt.Errorf("header Host: %q is not the name of one host", host)
+		}
+	}
+	r.last = httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
 	if u.User != nil {
 		if r.Header.Get("Authorization") == "" {
 			password, _ := u.User.Password()
@@ -117,10 +131,28 @@ func ParseURL(s string) (*url.URL, error) {
 			return nil, fmt.Errorf("URL %q: there is no port %s", s, p)
 		}
 	}
-	if _, err := asciiHost(u.Hostname()); err != nil {
+	host, err := asciiHost(u.Hostname())
+	if err != nil {
 		return nil, fmt.Errorf("URL %q: %w", s, err)
 	}
+	if host == "" || !httpguts.ValidHostHeader(host) {
+		return nil, fmt.Errorf("URL %q: there is no host %q", s, host)
+	}
+	u.RawQuery = escape(u.RawQuery)
 	return u, nil
+}
+
+// escape writes what may not stand in a request as it is: blanks, and what is not ASCII.
+func escape(query string) string {
+	var b []byte
+	for i := range len(query) {
+		if c := query[i]; c <= ' ' || c >= 0x7f {
+			b = fmt.Appendf(b, "%%%02X", c)
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
 }
 
 // Address is where a URL's server listens, as host:port.
@@ -172,8 +204,8 @@ func (r *Request) appendTo(b []byte) []byte {
 	b = append(b, " HTTP/1.1\r\nHost: "...)
 	b = append(b, r.Host...)
 	b = append(b, "\r\n"...)
-	for name, values := range r.Header {
-		for _, v := range values {
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		for _, v := range r.Header[name] {
 			b = append(b, name...)
 			b = append(b, ": "...)
 			b = append(b, v...)
