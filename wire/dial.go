@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -176,6 +177,5 @@ func (d *Dialer) handshake(ctx context.Context, nc net.Conn, u *url.URL) (net.Co
 
 // noProtocol says whether a handshake failed because there is no protocol in common.
 func noProtocol(err error) bool {
-	var alert tls.AlertError
-	return errors.As(err, &alert) && alert == 120 // RFC 7301, 3.2
+	return strings.HasSuffix(err.Error(), tls.AlertError(120).Error()) // RFC 7301, 3.2
 }
