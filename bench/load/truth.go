@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/headway-lab/headway/dist"
+	"github.com/headway-lab/headway/histogram"
+	"github.com/headway-lab/headway/report"
+)
+
+// serve is a server whose latencies are known: "serve ADDRESS". It runs in a process of its own.
+func serve(args []string) error {
+	if len(args) != 1 {
+		return errors.New("serve: want an address")
+	}
+	mux := http.NewServeMux()
+	begin := time.Now()
+	// It stalls for a second of every ten, and answers at once otherwise.
+	mux.HandleFunc("/stall", func(w http.ResponseWriter, _ *http.Request) {
+		in := time.Since(begin) % (10 * time.Second)
+		if in < time.Second {
+			until(begin.Add(time.Since(begin) - in + time.Second))
+		}
+		w.Write([]byte("ok"))
+	})
+	// One worker with exponential service: the end of each service is known when it comes.
+	var mu sync.Mutex
+	var seen histogram.Histogram
+	luck := dist.NewStream(1, "service")
+	free := begin
+	mux.HandleFunc("/mm1", func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		now := time.Now()
+		if free.Before(now) {
+			free = now
+		}
+		free = free.Add(time.Duration(luck.Exp() * float64(service)))
+		end := free
+		seen.Add(int64(end.Sub(now)))
+		mu.Unlock()
+		until(end)
+		w.Write([]byte("ok"))
+	})
+	mux.HandleFunc("/seen", func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		var q [4]float64
+		for i, x := range []float64{.5, .95, .99, .999} {
+			q[i] = seen.Quantile(x) / 1e6
+		}
+		seen.Reset()
+		json.NewEncoder(w).Encode(q)
+	})
+	// It drops every tenth connection instead of an answer.
+	drops := dist.NewStream(1, "drops")
+	mux.HandleFunc("/drop", func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		drop := drops.Float64() < dropped
+		mu.Unlock()
+		if drop {
+			if nc, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				nc.Close()
+			}
+			return
+		}
+		w.Write([]byte("ok"))
+	})
+	l, err := net.Listen("tcp", args[0])
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	return http.Serve(l, mux)
+}
+
+const (
+	service = 10 * time.Millisecond
+	load    = .7
+	dropped = .1
+)
+
+// until sleeps until t, to some microseconds: the last millisecond is spent yielding.
+func until(t time.Time) {
+	if d := time.Until(t) - 2*time.Millisecond; d > 0 {
+		time.Sleep(d)
+	}
+	for time.Now().Before(t) {
+		time.Sleep(0)
+	}
+}
+
+// truth compares what generators say with what is so.
+func (b *bench) truth(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, b.self, "serve", "127.0.0.1:0")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	line := make([]byte, 64)
+	n, err := out.Read(line)
+	if err != nil {
+		return fmt.Errorf("the server says no address: %w", err)
+	}
+	base := "http://" + strings.TrimSpace(string(line[:n]))
+	wrk := installed("wrk", "wrk")
+	hey := b.module(ctx, "github.com/rakyll/hey@latest")
+	if b.wrk2 == "" {
+		fmt.Println("wrk2 is left out: -wrk2 PATH says where it is (github.com/giltene/wrk2, make)")
+	}
+
+	fmt.Printf("\nA server that stalls for 1 s of every 10 s, 60 s of 200 requests a second\n")
+	fmt.Printf("(who comes in a stall, one of ten, waits for what is left of it: P(latency > x) = (1 s - x) / 10 s)\n\n")
+	stalled := func(q float64) float64 { return max(1000*(1-(1-q)/.1), 0) }
+	t := newTable("truth", stalled(.5), stalled(.95), stalled(.99), stalled(.999))
+	t.headway(ctx, b, base+"/stall", 200, time.Minute, "poisson")
+	t.wrk2(ctx, b.wrk2, base+"/stall", 200, time.Minute)
+	t.wrk(ctx, wrk, base+"/stall", time.Minute)
+	t.hey(ctx, hey, base+"/stall", time.Minute)
+	if err := t.print(); err != nil {
+		return err
+	}
+
+	rate := load / service.Seconds()
+	fmt.Printf("\nM/M/1: exponential service of %v, Poisson arrivals of %.0f a second, 240 s\n", service, rate)
+	fmt.Printf("(latency is exponential with mean %.4g ms)\n\n", service.Seconds()*1e3/(1-load))
+	mm1 := func(q float64) float64 { return -math.Log(1-q) * service.Seconds() * 1e3 / (1 - load) }
+	t = newTable("truth", mm1(.5), mm1(.95), mm1(.99), mm1(.999))
+	t.headway(ctx, b, base+"/mm1", rate, 4*time.Minute, "poisson")
+	t.seen(ctx, base)
+	t.wrk(ctx, wrk, base+"/mm1", 20*time.Second)
+	if err := t.print(); err != nil {
+		return err
+	}
+	fmt.Printf("\nThe same with arrivals at equal gaps (D/M/1), 60 s each, beside a second open-loop tool\n")
+	sigma := dm1(load)
+	fmt.Printf("(latency is exponential with mean %.4g ms)\n\n", service.Seconds()*1e3/(1-sigma))
+	law := func(q float64) float64 { return -math.Log(1-q) * service.Seconds() * 1e3 / (1 - sigma) }
+	t = newTable("truth", law(.5), law(.95), law(.99), law(.999))
+	t.headway(ctx, b, base+"/mm1", rate, time.Minute, "constant")
+	t.seen(ctx, base)
+	t.wrk2(ctx, b.wrk2, base+"/mm1", rate, time.Minute)
+	t.seen(ctx, base)
+	if err := t.print(); err != nil {
+		return err
+	}
+
+	fmt.Printf("\nA server that drops a tenth of all requests, 20 s of 200 a second\n\n")
+	r, err := b.report(ctx, base+"/drop", 200, 20*time.Second, "poisson")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("headway load: %.2f %% succeed [%.2f, %.2f]; truth 90; it says: %s\n", r.Cases[0].Values["succeeded"].Value,
+		r.Cases[0].Values["succeeded"].Low, r.Cases[0].Values["succeeded"].High, r.Answer)
+	return nil
+}
+
+// dm1 solves sigma = exp(-(1 - sigma) / load), on which the latency of D/M/1 rests
+// (L. Kleinrock, Queueing Systems I, 1975, 6.4).
+func dm1(load float64) float64 {
+	s := .5
+	for range 200 {
+		s = math.Exp(-(1 - s) / load)
+	}
+	return s
+}
+
+// table is quantiles as several tell them, in ms.
+type table struct {
+	rows [][]string
+	err  error
+}
+
+func newTable(name string, q ...float64) *table {
+	t := &table{}
+	t.add(name, q...)
+	return t
+}
+
+func (t *table) add(name string, q ...float64) {
+	row := []string{name}
+	for _, v := range q {
+		row = append(row, fmt.Sprintf("%.4g", v))
+	}
+	t.rows = append(t.rows, row)
+}
+
+func (t *table) print() error {
+	if t.err != nil {
+		return t.err
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "ms\tmedian\tp95\tp99\tp99.9\t")
+	for _, r := range t.rows {
+		fmt.Fprintln(w, strings.Join(r, "\t")+"\t")
+	}
+	return w.Flush()
+}
+
+func (b *bench) report(ctx context.Context, url string, rate float64, d time.Duration, arrivals string) (*report.Report, error) {
+	out, err := exec.CommandContext(ctx, b.headway, "load", "--rate", fmt.Sprint(rate), "--duration", d.String(), "--warmup", "3s",
+		"--arrivals", arrivals, "--connections", "128", "--quiet", "--format", "json", url).Output()
+	if err != nil {
+		return nil, fmt.Errorf("headway load: %w", err)
+	}
+	return report.Parse(bytes.NewReader(out))
+}
+
+func (t *table) headway(ctx context.Context, b *bench, url string, rate float64, d time.Duration, arrivals string) {
+	r, err := b.report(ctx, url, rate, d, arrivals)
+	if err != nil {
+		t.err = errors.Join(t.err, err)
+		return
+	}
+	row := []string{"headway load"}
+	for _, m := range []string{"latency.median", "latency.p95", "latency.p99", "latency.p99.9"} {
+		v := r.Cases[0].Values[m]
+		row = append(row, fmt.Sprintf("%.4g [%.4g, %.4g]", v.Value, v.Low, v.High))
+	}
+	t.rows = append(t.rows, row)
+}
+
+// wrk2 is open loop: each connection has a schedule of its own with equal gaps. It
+// calibrates itself in the first ten seconds, which do not count.
+func (t *table) wrk2(ctx context.Context, path, url string, rate float64, d time.Duration) {
+	if path == "" {
+		return
+	}
+	out, err := exec.CommandContext(ctx, path, "-t1", "-c64", "--latency", fmt.Sprintf("-R%g", rate), fmt.Sprintf("-d%gs", d.Seconds()+10), url).Output()
+	if err != nil {
+		t.err = errors.Join(t.err, fmt.Errorf("wrk2: %w", err))
+		return
+	}
+	t.rows = append(t.rows, []string{"wrk2", told(out, "50.000"), "", told(out, "99.000"), told(out, "99.900")})
+}
+
+// told is a quantile that wrk or wrk2 prints, in ms.
+func told(out []byte, q string) string {
+	m := regexp.MustCompile(`\s` + regexp.QuoteMeta(q) + `%\s+([\d.]+)(us|ms|s|m)\s`).FindSubmatch(out)
+	if m == nil {
+		return ""
+	}
+	d, err := time.ParseDuration(string(m[1]) + string(m[2]))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%.4g", d.Seconds()*1e3)
+}
+
+// seen asks the server what it saw itself: times from a request's arrival there to its
+// answer, since it was asked last.
+func (t *table) seen(ctx context.Context, base string) {
+	r, err := http.Get(base + "/seen")
+	if err != nil {
+		t.err = errors.Join(t.err, err)
+		return
+	}
+	defer r.Body.Close()
+	var q [4]float64
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		t.err = errors.Join(t.err, err)
+		return
+	}
+	t.add("the server itself", q[:]...)
+}
+
+// hey is closed loop, and corrects nothing.
+func (t *table) hey(ctx context.Context, path, url string, d time.Duration) {
+	if path == "" {
+		return
+	}
+	out, err := exec.CommandContext(ctx, path, "-c", "4", "-z", fmt.Sprintf("%gs", d.Seconds()), url).Output()
+	if err != nil {
+		t.err = errors.Join(t.err, fmt.Errorf("hey: %w", err))
+		return
+	}
+	at := func(q string) string {
+		m := regexp.MustCompile(`\s` + q + `% in ([\d.]+) secs`).FindSubmatch(out)
+		if m == nil {
+			return ""
+		}
+		s, _ := strconv.ParseFloat(string(m[1]), 64)
+		return fmt.Sprintf("%.4g", 1000*s)
+	}
+	t.rows = append(t.rows, []string{"hey (closed loop, 4)", at("50"), at("95"), at("99"), ""})
+}
+
+// wrk is closed loop, and puts in, afterwards, requests that it thinks it would have sent.
+func (t *table) wrk(ctx context.Context, path, url string, d time.Duration) {
+	if path == "" {
+		return
+	}
+	out, err := exec.CommandContext(ctx, path, "-t1", "-c4", "--latency", "-d"+fmt.Sprintf("%gs", d.Seconds()), url).Output()
+	if err != nil {
+		t.err = errors.Join(t.err, fmt.Errorf("wrk: %w", err))
+		return
+	}
+	t.rows = append(t.rows, []string{"wrk (closed loop, 4)", told(out, "50"), "", told(out, "99"), ""})
+}
