@@ -1,0 +1,641 @@
+// Package mirror pulls every record of a service to disk: a REST service lists records and
+// serves each; every record becomes one file under a path made of its fields. There are
+// millions, the run takes hours, and has to survive everything.
+//
+//	c, err := mirror.Read("mirror.yaml", os.LookupEnv)
+//	result, err := mirror.Run(ctx, mirror.Options{Config: c, Dir: "records"})
+//
+// One goroutine reads the list and decides, in the order of the list, which file each
+// record gets; workers fetch and write ([store]); what is done goes to a journal ([journal])
+// in batches. The journal never says more than what is on disk, so that it may be
+// torn at any moment: the next run reads the list from where all before is done, and what lies
+// between is found on disk.
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/headway-lab/headway/histogram"
+	"github.com/headway-lab/headway/limits"
+	"github.com/headway-lab/headway/mirror/journal"
+	"github.com/headway-lab/headway/mirror/name"
+	"github.com/headway-lab/headway/mirror/store"
+	"github.com/headway-lab/headway/wire"
+)
+
+// Options say what a run does.
+type Options struct {
+	Config *Config
+	Dir    string // that the records go to
+	Auto   bool   // find the number of workers
+	// Progress is called every second, Warn with a line about what somebody should know, Say
+	// with what goes on; nil is allowed.
+	Progress  func(Progress)
+	Warn, Say func(string)
+	// Every is how often Progress is called; 0 is each second.
+	Every time.Duration
+}
+
+// flushEvery is how often the journal is written.
+const flushEvery = 200 * time.Millisecond
+
+// crowd is how many files a directory may get before a warning.
+const crowd = 5000
+
+// run is one run of a mirror.
+type run struct {
+	Options
+	c     *Config
+	f     *fetcher
+	tree  *store.Tree
+	jr    *journal.Journal
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	ended atomic.Bool // ctx is done; cheaper to ask
+
+	base  *wire.Request // for records; each differs in its path
+	root  string        // of the URLs of records
+	pace  *gate
+	style name.Style
+	items chan item
+
+	workers atomic.Int32 // how many there should be
+	wg      sync.WaitGroup
+	spawned int
+
+	lockFile int
+
+	ids, paths seen
+	retried    map[uint64]bool // that failed in the run before and were tried first
+
+	mu       sync.Mutex
+	pages    []*pageState // that are not done, in order
+	done     []journal.Done
+	tags     []tag
+	failures failures
+	n        Counts
+	times    histogram.Histogram
+	slowest  []Slow
+	crowded  map[uint64]int
+	row      int // of failures without a success between
+	begin    time.Time
+	total    int64
+	before   int64 // records of this pass that earlier runs have done
+	etags    map[uint64]string
+	commit   *committer
+	said     map[string]bool
+}
+
+type tag struct {
+	id  uint64
+	tag string
+}
+
+// pageState is a page of the list some of whose records are under way.
+type pageState struct {
+	left   atomic.Int32
+	next   string // the position behind it
+	listed int64  // records of the list before that position
+	end    bool   // it is the last
+	// retry is the page of what failed before; nothing comes of its position.
+	retry bool
+}
+
+// item is a record on its way.
+type item struct {
+	page   *pageState
+	record any
+	id     uint64
+	where  uint64
+	path   string
+	url    string
+	body   []byte // where the list holds it
+	inline bool
+	known  bool  // the journal has it already
+	size   int64 // that the list tells, -1 if it does not
+}
+
+// A fatalError ends the run: nothing can be done for any record.
+type fatalError struct{ err error }
+
+func (e *fatalError) Error() string { return e.err.Error() }
+func (e *fatalError) Unwrap() error { return e.err }
+
+// Run mirrors. The result is never nil if anything was begun. The error is nil if every
+// record is on disk; where some failed it is ErrSome.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	r, err := start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.all()
+}
+
+// ErrSome says that some records failed; they are named in the file of failures.
+var ErrSome = errors.New("some records failed")
+
+func start(ctx context.Context, o Options) (r *run, err error) {
+	c := o.Config
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	if o.Say == nil {
+		o.Say = func(string) {}
+	}
+	if o.Every <= 0 {
+		o.Every = time.Second
+	}
+	r = &run{Options: o, c: c, begin: time.Now(), retried: map[uint64]bool{}, crowded: map[uint64]int{}, total: -1, said: map[string]bool{}, style: c.read.style, lockFile: -1}
+	r.ctx, r.stop = context.WithCancelCause(ctx)
+	defer func() {
+		if err != nil {
+			r.close()
+			var e *fatalError
+			if !errors.As(err, &e) {
+				err = explained(err)
+			}
+		}
+	}()
+	dirs := r.files()
+	if r.tree, err = store.Open(o.Dir, dirs); err != nil {
+		return nil, err
+	}
+	if err := r.lock(); err != nil {
+		return nil, err
+	}
+	if err := r.tree.Prepare(); err != nil {
+		return nil, err
+	}
+	if r.tree.Folds {
+		r.style = name.Portable
+	}
+	if err := r.openJournal(); err != nil {
+		return nil, err
+	}
+	if err := r.failures.open(r.tree.Own()); err != nil {
+		return nil, err
+	}
+	r.f = newFetcher(r.ctx, c, r.idle())
+	if c.read.url != nil {
+		r.root = c.read.url.Literal()
+		u, err := wire.ParseURL(r.root)
+		if err != nil {
+			return nil, err
+		}
+		// The part that all records' URLs share: scheme and host.
+		at := strings.Index(r.root, "://") + 3
+		at += strings.IndexAny(r.root[at:], "/?")
+		r.root = r.root[:at]
+		if r.base, err = wire.NewRequest("", u.String(), c.read.header, nil); err != nil {
+			return nil, err
+		}
+		r.pace = r.f.gate(r.base.URL)
+	}
+	r.items = make(chan item, 512)
+	if c.Durable {
+		r.commit = newCommitter(r)
+	}
+	return r, nil
+}
+
+// idle is how many connections are kept: with --auto as many as there may be workers.
+func (r *run) idle() int {
+	if r.Auto && r.c.HTTP.Idle < 0 {
+		return autoMost
+	}
+	return r.c.idle()
+}
+
+// files makes room for files and connections, and returns how many directories may be open.
+func (r *run) files() (dirs int) {
+	h := &r.c.HTTP
+	workers := h.Workers
+	if r.Auto {
+		workers = autoMost
+	}
+	dirs = 1024
+	const other = 32 // what the runtime, the journal and standard streams take
+	want := uint64(2*workers + dirs + other)
+	if r.c.Durable {
+		want += durableBatch
+	}
+	got, err := limits.RaiseFiles(want)
+	if err != nil && got == 0 || got >= want {
+		return dirs
+	}
+	room := int(got)
+	dirs = min(dirs, max(room/4, 4))
+	if fit := max((room-other-dirs)/2, 1); fit < h.Workers {
+		r.Warn(fmt.Sprintf("%d workers instead of %d: %s", fit, h.Workers, limits.Explain(unix.EMFILE)))
+		copy := *r.c
+		copy.HTTP.Workers = fit
+		if copy.HTTP.Idle > fit {
+			copy.HTTP.Idle = fit
+		}
+		r.c = &copy
+	}
+	return dirs
+}
+
+// lock keeps other runs out of the directory. The kernel opens it when the process ends, however it does.
+func (r *run) lock() error {
+	fd, err := unix.Openat(r.tree.Own(), "lock", unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o666)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path.Join(r.Dir, store.Own, "lock"), Err: err}
+	}
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		unix.Close(fd)
+		if err == unix.EWOULDBLOCK {
+			return fmt.Errorf("another headway mirror is at work in %s", r.Dir)
+		}
+		return err
+	}
+	r.lockFile = fd
+	return nil
+}
+
+func (r *run) openJournal() error {
+	count := int64(0)
+	if r.c.Check == "etag" {
+		r.etags = map[uint64]string{}
+	}
+	j, state, err := journal.Open(r.tree.Own(), "journal", r.c.identity(), journal.Reader{
+		Done: func(d journal.Done) {
+			count++
+			r.ids.put(d.ID, uint8(d.Path), true)
+			if !r.c.read.determined {
+				r.paths.put(d.Path, 0, true)
+			}
+		},
+		Tag: func(id uint64, t string) {
+			if r.etags != nil {
+				r.etags[id] = t
+			}
+		},
+		End: func() { count = 0; r.ids.pass() },
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w; if nothing in it is wanted, remove it, and what is on disk will be found there", path.Join(r.Dir, store.Own, "journal"), err)
+	}
+	r.jr = j
+	if state.Config != r.c.identity() {
+		return &ConfigError{File: r.c.file, Err: fmt.Errorf("%s is the mirror of another config (%s): take another directory, or remove %s",
+			r.Dir, difference(state.Config, r.c.identity()), path.Join(r.Dir, store.Own))}
+	}
+	// What the journal knows was not met by this run.
+	r.ids.pass()
+	behind, position, _ := strings.Cut(state.Position, " ")
+	r.before, _ = strconv.ParseInt(behind, 10, 64)
+	r.n.Resumed = state.Position != "" || count > 0
+	r.n.Position = position
+	if state.Torn > 0 && state.Position != "" {
+		r.Warn(fmt.Sprintf("the last %d bytes of the journal were torn off when an earlier run ended; what they said is found on disk", state.Torn))
+	}
+	return nil
+}
+
+// difference names the first field in which two identities differ.
+func difference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			field, _, _ := strings.Cut(x[i], " ")
+			return fmt.Sprintf("its %q, this one's %q", x[i], strings.TrimPrefix(y[i], field+" "))
+		}
+	}
+	return "its fields differ"
+}
+
+// all does the work.
+func (r *run) all() (*Result, error) {
+	defer r.close()
+	unhook := context.AfterFunc(r.ctx, func() { r.ended.Store(true) })
+	defer unhook()
+
+	var listed error
+	var background sync.WaitGroup
+	quiet := make(chan struct{})
+	background.Go(func() { r.flusher(quiet) })
+	background.Go(func() { r.reporter(quiet) })
+	if r.Auto {
+		background.Go(func() { r.climb(quiet) })
+	}
+	r.setWorkers(r.startWorkers())
+	listed = r.list()
+	if listed != nil {
+		r.stop(listed)
+	}
+	close(r.items)
+	r.wg.Wait()
+	if r.commit != nil {
+		r.commit.close()
+	}
+	close(quiet)
+	background.Wait()
+	cause := context.Cause(r.ctx)
+	err := r.flush(true)
+	if err != nil && cause == nil {
+		cause = err
+	}
+	result := r.result()
+	if err == nil {
+		r.failures.settle()
+	}
+	if r.Progress != nil {
+		r.Progress(r.progress())
+	}
+	switch {
+	case cause != nil:
+		return result, explained(r.c.redacted(cause))
+	case result.Failed > 0:
+		return result, fmt.Errorf("%w: %d, named in %s; run it again to try them again", ErrSome, result.Failed, path.Join(r.Dir, store.Own, failedName))
+	}
+	return result, nil
+}
+
+// explained adds what ran out, and what to set.
+func explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	if s := limits.Explain(err); s != "" {
+		return fmt.Errorf("%w: %s", err, s)
+	}
+	return err
+}
+
+func (c *Config) redacted(err error) error {
+	if err == nil {
+		return nil
+	}
+	if s := c.redact(err.Error()); s != err.Error() {
+		return &redactedError{s, err}
+	}
+	return err
+}
+
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.err }
+
+func (r *run) startWorkers() int {
+	if r.Auto {
+		return min(4, r.c.HTTP.Workers)
+	}
+	return r.c.HTTP.Workers
+}
+
+// setWorkers begins workers, or lets some end after the record they are at.
+func (r *run) setWorkers(n int) {
+	r.workers.Store(int32(n))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.spawned < n {
+		w := &worker{r: r, number: r.spawned}
+		r.spawned++
+		r.wg.Go(w.work)
+	}
+}
+
+// list hands the records to the workers: first those that failed before, then the list's.
+func (r *run) list() error {
+	if err := r.again(); err != nil {
+		return err
+	}
+	l := newLister(r.f, r.c, r.n.Position)
+	defer l.close()
+	listed := r.before
+	for !l.end {
+		records, err := l.next(r.ctx)
+		if err != nil {
+			return err
+		}
+		listed += int64(len(records))
+		r.mu.Lock()
+		r.total = l.total
+		r.n.Pages++
+		r.n.Listed = listed
+		r.mu.Unlock()
+		if err := r.page(records, &pageState{next: l.at, end: l.end, listed: listed}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again takes what failed in the run before.
+func (r *run) again() error {
+	l, err := r.failures.before()
+	if err != nil || l == nil {
+		return err
+	}
+	defer l.close()
+	for {
+		records, end, err := l.next()
+		if err != nil {
+			return err
+		}
+		if err := r.page(records, &pageState{retry: true, end: end}); err != nil {
+			return err
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// page decides about each record of a page and hands on what has to be fetched.
+func (r *run) page(records []any, p *pageState) error {
+	p.left.Store(1) // until all are handed on
+	r.mu.Lock()
+	r.pages = append(r.pages, p)
+	r.mu.Unlock()
+	var room [512]byte
+	for _, record := range records {
+		it, ok := r.decide(record, p, room[:0])
+		if !ok {
+			continue
+		}
+		p.left.Add(1)
+		select {
+		case r.items <- it:
+		default:
+			select {
+			case r.items <- it:
+			case <-r.ctx.Done():
+				return context.Cause(r.ctx)
+			}
+		}
+	}
+	p.left.Add(-1)
+	return nil
+}
+
+// decide says where a record goes and whether it is one to fetch. The first record of the list that wants a
+// path has it, in every run alike.
+func (r *run) decide(record any, p *pageState, room []byte) (item, bool) {
+	c := &r.c.read
+	it := item{page: p, record: record, size: -1}
+	fail := func(kind string, err error) (item, bool) {
+		r.failed(&it, kind, err, false)
+		return it, false
+	}
+	b, err := c.path.Path(room, record, r.style)
+	if err != nil {
+		return fail("path", err)
+	}
+	it.path = string(b)
+	it.where = hash('p', b)
+	if c.url != nil {
+		if b, err = c.url.Expand(b[:0], record); err != nil {
+			return fail("url", err)
+		}
+		it.url = string(b)
+	} else {
+		v, err := c.body.one(r.ctx, record)
+		if err != nil {
+			return fail("body", err)
+		}
+		if it.body, err = content(v); err != nil {
+			return fail("body", err)
+		}
+		it.inline = true
+	}
+	if c.id != c.url || c.url == nil {
+		if c.id == c.path { // records without a name of their own differ by what they hold
+			b = append(append(append(b[:0], it.path...), 0), it.body...)
+		} else if b, err = c.id.Text(b[:0], record); err != nil {
+			return fail("id", err)
+		}
+	}
+	it.id = hash('i', b)
+	if c.size != nil {
+		v, err := c.size.one(r.ctx, record)
+		if err != nil {
+			return fail("size", err)
+		}
+		if n, ok := number(v); ok && n >= 0 {
+			it.size = n
+		}
+	}
+	there, tag, now := r.ids.get(it.id)
+	moved := there && tag != uint8(it.where)&0x7f
+	if there && now || moved && r.n.Resumed {
+		r.mu.Lock()
+		if !r.retried[it.id] {
+			r.n.Duplicates++
+		}
+		r.mu.Unlock()
+		if !now {
+			r.ids.put(it.id, tag, true)
+		}
+		return it, false
+	}
+	if !c.determined && (!there || moved) {
+		if taken, _, _ := r.paths.get(it.where); taken {
+			return fail("conflict", fmt.Errorf("another record has the path %s", it.path))
+		}
+		r.paths.put(it.where, 0, true)
+	}
+	it.known = there && !moved
+	r.ids.put(it.id, uint8(it.where), true)
+	if p.retry {
+		r.mu.Lock()
+		r.retried[it.id] = true
+		r.mu.Unlock()
+	}
+	return it, true
+}
+
+// close lets go of everything.
+func (r *run) close() {
+	r.stop(nil)
+	if r.f != nil {
+		r.f.close()
+	}
+	if r.jr != nil {
+		r.jr.Close()
+	}
+	r.failures.close()
+	if r.lockFile >= 0 {
+		unix.Close(r.lockFile)
+	}
+	if r.tree != nil {
+		r.tree.Close()
+	}
+}
+
+// flusher writes the journal now and then.
+func (r *run) flusher(quiet chan struct{}) {
+	t := time.NewTicker(flushEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			if err := r.flush(false); err != nil {
+				r.stop(&fatalError{err})
+				return
+			}
+		case <-quiet:
+			return
+		}
+	}
+}
+
+// flush writes what was done since the last time: first the failures, then the records, then
+// how far the list is done.
+func (r *run) flush(last bool) error {
+	r.mu.Lock()
+	done, tags := r.done, r.tags
+	r.done, r.tags = nil, nil
+	var passed *pageState
+	for len(r.pages) > 0 && r.pages[0].left.Load() == 0 {
+		p := r.pages[0]
+		r.pages = r.pages[1:]
+		if !p.retry {
+			passed = p
+			r.n.Position, r.n.Behind = p.next, p.listed
+			r.n.Complete = p.end
+		} else if p.end {
+			r.failures.retriedAll = true
+		}
+	}
+	failed := r.failures.take()
+	r.mu.Unlock()
+	if err := r.failures.write(failed); err != nil {
+		return err
+	}
+	r.jr.Done(done)
+	for _, t := range tags {
+		r.jr.Tag(t.id, t.tag)
+	}
+	switch {
+	case passed == nil:
+	case passed.end:
+		r.jr.End()
+	default:
+		r.jr.Position(strconv.FormatInt(passed.listed, 10) + " " + passed.next)
+	}
+	if last && r.c.Durable {
+		if err := r.jr.Sync(); err != nil {
+			return err
+		}
+		return r.tree.Sync()
+	}
+	return r.jr.Flush()
+}
