@@ -31,7 +31,7 @@ func (r *Result) Report(o Options, started time.Time) *report.Report {
 		}
 		rep.Metrics = append(rep.Metrics, f.Metric)
 	}
-	maps.DeleteFunc(values, func(_ string, v report.Value) bool { return math.IsNaN(v.Value) && v.N == 0 })
+	maps.DeleteFunc(values, func(_ string, v report.Value) bool { return math.IsNaN(v.Value) })
 	rep.Cases = []report.Case{{Name: what(o), Params: params(o, r), Values: values}}
 	rep.Answer = r.answer(o)
 	rep.Warnings = append(rep.Warnings, r.warnings(o)...)

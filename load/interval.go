@@ -12,33 +12,95 @@ import (
 // resamples is how often the blocks are drawn anew for an interval.
 const resamples = 400
 
-// interval estimates a figure of the whole run, with an interval at 95 % by the block
+// summary is latencies as a list of those there are, in rising order, each with its
+// count: a thousand of them, where a histogram has ten thousand buckets.
+type summary struct {
+	times      []float64 // ns
+	counts     []int64
+	ok, failed int64
+}
+
+func summarise(h *histogram.Histogram, failed int64) *summary {
+	s := &summary{ok: h.N(), failed: failed}
+	h.Each(func(t float64, n int64) {
+		s.times = append(s.times, t)
+		s.counts = append(s.counts, n)
+	})
+	return s
+}
+
+// quantile is as that of a histogram.
+func (s *summary) quantile(q float64) float64 {
+	left := int64(math.Ceil(q * float64(s.ok)))
+	last := 0.0
+	for i, n := range s.counts {
+		if n == 0 {
+			continue
+		}
+		last = s.times[i]
+		if left -= n; left <= 0 {
+			break
+		}
+	}
+	return last
+}
+
+func (s *summary) mean() float64 {
+	sum := 0.0
+	for i, n := range s.counts {
+		sum += float64(n) * s.times[i]
+	}
+	return sum / float64(s.ok)
+}
+
+// spread spells the blocks of a run over the same times, for sums of them to be quick.
+func (r *Result) spread(times []float64) (all []summary) {
+	for i := range r.blocks {
+		b := &r.blocks[i]
+		if b.ok+b.failed == 0 {
+			continue
+		}
+		s := summary{times: times, counts: make([]int64, len(times)), ok: b.ok, failed: b.failed}
+		k := 0
+		b.latency.Each(func(t float64, n int64) {
+			// The least and the greatest of a block are kept exactly, not as the middle of
+			// their bucket, so times may lie a bucket apart.
+			for k < len(times)-1 && math.Abs(times[k+1]-t) <= math.Abs(times[k]-t) {
+				k++
+			}
+			s.counts[k] += n
+		})
+		all = append(all, s)
+	}
+	return all
+}
+
+// intervals estimates figures of the whole run, with intervals at 95 % by the block
 // bootstrap: requests next to each other in time share their luck, so what is drawn again
 // is not requests but twentieths of the run (H. R. Künsch, "The Jackknife and the
 // Bootstrap for General Stationary Observations", Annals of Statistics 17, 1989).
 func (r *Result) intervals(seed uint64, figures []figure) map[string]report.Value {
 	luck := dist.NewStream(seed, "bootstrap")
-	all := map[string]report.Value{}
-	full := pieceOf(r)
-	var used []*piece
-	for i := range r.blocks {
-		if r.blocks[i].ok+r.blocks[i].failed > 0 {
-			used = append(used, &r.blocks[i])
-		}
-	}
+	full := summarise(&r.Latency, r.Failed)
+	used := r.spread(full.times)
 	draws := make([][]float64, len(figures))
 	if len(used) >= blocks/2 {
+		again := summary{times: full.times, counts: make([]int64, len(full.times))}
 		times := make([]int64, len(used))
-		var again piece
 		for range resamples {
 			clear(times)
 			for range used {
 				times[luck.IntN(len(used))]++
 			}
-			again.latency.Reset()
+			clear(again.counts)
 			again.ok, again.failed = 0, 0
 			for i, k := range times {
-				again.latency.MergeTimes(&used[i].latency, k)
+				if k == 0 {
+					continue
+				}
+				for j, n := range used[i].counts {
+					again.counts[j] += k * n
+				}
 				again.ok += k * used[i].ok
 				again.failed += k * used[i].failed
 			}
@@ -47,43 +109,35 @@ func (r *Result) intervals(seed uint64, figures []figure) map[string]report.Valu
 			}
 		}
 	}
+	all := map[string]report.Value{}
 	for i, f := range figures {
 		v := report.Value{Value: f.of(full, r.Duration.Seconds()), Low: math.Inf(-1), High: math.Inf(1), N: len(used)}
 		if d := draws[i]; len(d) > 0 {
 			slices.Sort(d)
 			v.Low, v.High = min(d[len(d)*25/1000], v.Value), max(d[len(d)*975/1000], v.Value)
 		}
-		if math.IsInf(v.Value, 1) {
-			v.Value = math.NaN()
-		}
 		all[f.Name] = v
 	}
 	return all
 }
 
-func pieceOf(r *Result) *piece {
-	p := &piece{ok: r.Succeeded, failed: r.Failed}
-	p.latency.Merge(&r.Latency)
-	return p
-}
-
 // figure is what a report tells of a run.
 type figure struct {
 	report.Metric
-	of func(p *piece, seconds float64) float64
+	of func(s *summary, seconds float64) float64
 }
 
-func latencyOf(name string, minor bool, of func(h *histogram.Histogram) float64) figure {
-	return figure{report.Metric{Name: "latency." + name, Unit: "ms", Better: "lower", Minor: minor}, func(p *piece, _ float64) float64 {
-		if p.ok == 0 {
+func latencyOf(name string, minor bool, of func(s *summary) float64) figure {
+	return figure{report.Metric{Name: "latency." + name, Unit: "ms", Better: "lower", Minor: minor}, func(s *summary, _ float64) float64 {
+		if s.ok == 0 {
 			return math.NaN()
 		}
-		return of(&p.latency) / 1e6
+		return of(s) / 1e6
 	}}
 }
 
 func quantileOf(name string, minor bool, q float64) figure {
-	return latencyOf(name, minor, func(h *histogram.Histogram) float64 { return h.Quantile(q) })
+	return latencyOf(name, minor, func(s *summary) float64 { return s.quantile(q) })
 }
 
 // The names of what decides.
@@ -95,8 +149,8 @@ const (
 )
 
 var figures = []figure{
-	{report.Metric{Name: answers, Unit: "req/s", Better: "higher"}, func(p *piece, s float64) float64 { return float64(p.ok) / s }},
-	{report.Metric{Name: succeeded, Unit: "%", Better: "higher"}, func(p *piece, _ float64) float64 {
+	{report.Metric{Name: answers, Unit: "req/s", Better: "higher"}, func(p *summary, s float64) float64 { return float64(p.ok) / s }},
+	{report.Metric{Name: succeeded, Unit: "%", Better: "higher"}, func(p *summary, _ float64) float64 {
 		return 100 * float64(p.ok) / float64(p.ok+p.failed)
 	}},
 	quantileOf("median", false, .5),
@@ -104,13 +158,13 @@ var figures = []figure{
 	quantileOf("p95", false, .95),
 	quantileOf("p99", false, .99),
 	quantileOf("p99.9", true, .999),
-	latencyOf("mean", true, (*histogram.Histogram).Mean),
-	latencyOf("max", true, func(h *histogram.Histogram) float64 { return float64(h.Max()) }),
+	latencyOf("mean", true, (*summary).mean),
+	quantileOf("max", true, 1),
 }
 
 // sample is the figures of a short run, for comparison with others.
 func (r *Result) sample() map[string]float64 {
-	p := pieceOf(r)
+	p := summarise(&r.Latency, r.Failed)
 	m := map[string]float64{}
 	for _, f := range figures {
 		m[f.Name] = f.of(p, r.Duration.Seconds())

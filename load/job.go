@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,6 +137,9 @@ func (j *Job) Run(ctx context.Context) (*report.Report, func(io.Writer) error, e
 	}
 	switch {
 	case len(j.Objective.Terms) > 0:
+		if j.Options.Duration < 5*time.Second {
+			return nil, nil, &UsageError{fmt.Errorf("--duration %v is too short to search a rate: want 5s or more", j.Options.Duration)}
+		}
 		return j.search(ctx)
 	case len(j.variants) > 0:
 		return j.compare(ctx)
@@ -260,44 +264,55 @@ func (j *Job) told(rep *report.Report, pooled []*Result) {
 	}
 }
 
-// verdict says in words what the comparison found.
+// verdict says in words what the comparison found: by answers a second in a closed loop,
+// else by the p99 latency, and where that shows nothing, by the median.
 func (j *Job) verdict(rep *report.Report) string {
-	metric := decisive
 	if j.Options.Closed {
-		metric = answers
+		text, _ := compared(rep, answers, "answers a second", false)
+		return text
 	}
+	text, found := compared(rep, decisive, "p99 latency", true)
+	if !found {
+		if other, found := compared(rep, middling, "median latency", true); found {
+			return "No effect seen on the p99 latency. " + other
+		}
+	}
+	return text
+}
+
+// compared says which case is best by a metric, and whether any differs from the baseline.
+func compared(rep *report.Report, metric, name string, lower bool) (text string, found bool) {
 	base := rep.Cases[0]
-	var better, worse []report.Case
-	for _, c := range rep.Cases[1:] {
+	var better, worse *report.Case
+	none := 0
+	for i := range rep.Cases[1:] {
+		c := &rep.Cases[i+1]
 		e := c.Effects[metric]
-		if !e.Real {
-			continue
+		further := func(than *report.Case) bool {
+			return than == nil || math.Abs(e.Percent) > math.Abs(than.Effects[metric].Percent)
 		}
-		if (e.Percent > 0) == (metric == answers) {
-			better = append(better, c)
-		} else {
-			worse = append(worse, c)
+		switch {
+		case !e.Real:
+			none++
+		case (e.Percent < 0) == lower:
+			if further(better) {
+				better = c
+			}
+		case further(worse):
+			worse = c
 		}
 	}
-	tell := func(c report.Case) string {
+	tell := func(c *report.Case) string {
 		e := c.Effects[metric]
 		return fmt.Sprintf("%s: %+.3g %% (%+.3g to %+.3g)", c.Name, e.Percent, e.Low, e.High)
 	}
-	name := map[string]string{decisive: "p99 latency", answers: "answers a second"}[metric]
-	slices.SortStableFunc(better, func(a, b report.Case) int {
-		x, y := a.Effects[metric].Percent, b.Effects[metric].Percent
-		if metric == answers {
-			x, y = y, x
-		}
-		return int(min(max(x-y, -1), 1))
-	})
 	switch {
-	case len(better) > 0:
-		return fmt.Sprintf("Better than %s in %s: %s.", base.Name, name, tell(better[0]))
-	case len(worse) == len(rep.Cases)-1:
-		return fmt.Sprintf("Nothing tried is better than %s in %s; %s.", base.Name, name, tell(worse[0]))
+	case better != nil:
+		return fmt.Sprintf("Better than %s in %s: %s.", base.Name, name, tell(better)), true
+	case worse != nil:
+		return fmt.Sprintf("Nothing tried is better than %s in %s. Worst is %s.", base.Name, name, tell(worse)), true
 	}
-	return fmt.Sprintf("No effect seen on the %s, compared with %s.", name, base.Name)
+	return fmt.Sprintf("No effect seen on the %s, compared with %s.", name, base.Name), false
 }
 
 // merged adds up turns of the same variant.

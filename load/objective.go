@@ -72,6 +72,9 @@ func (o Objective) String() string {
 // measured to what is allowed, below 0 where the objective is kept. Requests that failed
 // are slower than any bound.
 func (o Objective) distance(r *Result) float64 {
+	if r.Succeeded+r.Failed == 0 {
+		return 0
+	}
 	worst := math.Inf(-1)
 	for _, t := range o.Terms {
 		d := 0.0

@@ -29,6 +29,12 @@ const (
 	gridWidth = 1.35
 )
 
+// least is how many requests a probe has to have to say anything.
+const least = 5
+
+// probes is about how many of them a search takes: a dozen to come near, and eight rounds.
+const probes = 60
+
 // search finds the highest rate that keeps the objective.
 //
 // First the rate doubles until the objective is missed and is halved until it is kept,
@@ -48,7 +54,8 @@ func (j *Job) search(ctx context.Context) (*report.Report, func(io.Writer) error
 	}
 	defer s.close()
 	f := &finder{j: j, s: s, o: o, began: started}
-	f.each = max(o.Duration/60, 200*time.Millisecond)
+	f.each = max(o.Duration/probes, 80*time.Millisecond)
+	f.send = f.real
 	low, high, err := f.bracket(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -75,15 +82,27 @@ type finder struct {
 	n     uint64
 	all   []probe
 	stuck string // why the generator could send no faster
+	// send measures at a rate; tests have a server in virtual time here.
+	send func(ctx context.Context, rate float64, phase string) (*Result, error)
 }
 
-// measure runs at a rate, long enough for the objective's quantiles.
+// measure sends at a rate and says how far from the objective that is.
 func (f *finder) measure(ctx context.Context, rate float64, phase string) (probe, error) {
+	r, err := f.send(ctx, rate, phase)
+	if err != nil {
+		return probe{}, err
+	}
+	p := probe{rate, f.j.Objective.distance(r), r}
+	f.all = append(f.all, p)
+	return p, nil
+}
+
+// real sends to the server.
+func (f *finder) real(ctx context.Context, rate float64, phase string) (*Result, error) {
 	o := f.o
 	o.Rate = rate
-	o.Duration = max(f.each, time.Duration(f.j.Objective.sharp()/rate*1e9))
-	o.Duration = min(o.Duration, max(f.o.Duration/6, f.each))
-	o.Warmup = o.Duration / 4
+	o.Warmup = f.each / 5
+	o.Duration = f.each - o.Warmup
 	f.n++
 	o.Seed += f.n * 104729
 	o.Progress = func(p Progress) {
@@ -93,19 +112,17 @@ func (f *finder) measure(ctx context.Context, rate float64, phase string) (probe
 	}
 	r, err := f.s.run(ctx, o)
 	if err != nil {
-		return probe{}, err
+		return nil, err
 	}
-	p := probe{rate, f.j.Objective.distance(r), r}
-	f.all = append(f.all, p)
-	if p.distance > 0 {
+	if f.j.Objective.distance(r) > 0 {
 		// What an overload has left behind shall not meet the next probe.
 		select {
 		case <-ctx.Done():
-			return p, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case <-time.After(min(f.each/4, 500*time.Millisecond)):
 		}
 	}
-	return p, nil
+	return r, nil
 }
 
 // bracket finds a rate that keeps the objective and one that does not, near each other. The
@@ -122,7 +139,7 @@ func (f *finder) bracket(ctx context.Context) (low, high probe, err error) {
 			if low.r != nil {
 				break
 			}
-			if rate /= 2; rate < .1 || time.Since(f.began) > f.o.Duration {
+			if rate /= 2; rate*f.each.Seconds() < least || time.Since(f.began) > f.o.Duration {
 				return low, high, fmt.Errorf("%s: %w, down to %.3g requests a second: there %s",
 					f.j.Objective, errNever, p.rate, missed(p.r, f.j.Objective))
 			}
@@ -215,14 +232,14 @@ func logs(x []float64) []float64 {
 // crossing is the rate at which the objective is just met: where the distance, made
 // monotone by pooling adjacent violators, is 0, between logarithms of rates; at the end
 // of the probes if it is met, or missed, at all of them.
-func crossing(probes []probe) float64 {
-	slices.SortFunc(probes, func(a, b probe) int { return cmp.Compare(a.rate, b.rate) })
+func crossing(round []probe) float64 {
+	slices.SortFunc(round, func(a, b probe) int { return cmp.Compare(a.rate, b.rate) })
 	type block struct {
 		sum float64
 		n   int
 	}
 	var fit []block
-	for _, p := range probes {
+	for _, p := range round {
 		fit = append(fit, block{p.distance, 1})
 		for n := len(fit); n > 1 && fit[n-2].sum/float64(fit[n-2].n) >= fit[n-1].sum/float64(fit[n-1].n); n-- {
 			fit[n-2].sum += fit[n-1].sum
@@ -237,15 +254,15 @@ func crossing(probes []probe) float64 {
 		}
 	}
 	if y[0] > 0 {
-		return probes[0].rate
+		return round[0].rate
 	}
 	for i := 1; i < len(y); i++ {
 		if y[i] > 0 {
 			w := -y[i-1] / (y[i] - y[i-1])
-			return math.Exp((1-w)*math.Log(probes[i-1].rate) + w*math.Log(probes[i].rate))
+			return math.Exp((1-w)*math.Log(round[i-1].rate) + w*math.Log(round[i].rate))
 		}
 	}
-	return probes[len(probes)-1].rate
+	return round[len(round)-1].rate
 }
 
 // pooled is the latencies of all probes that kept the objective.
@@ -270,6 +287,10 @@ func (f *finder) report(limits []float64, low, high probe, started time.Time) *r
 		v := report.Value{Value: math.Exp(e.Value), Low: math.Exp(e.Low), High: math.Exp(e.High), N: e.N}
 		c.Values["rate"] = v
 		rep.Answer = fmt.Sprintf("%s serves %.4g requests a second (%.4g to %.4g) with %s.", what(f.o), v.Value, v.Low, v.High, objective)
+		if n := v.Value * f.each.Seconds() * .8; n < f.j.Objective.sharp() {
+			rep.Warnings = append(rep.Warnings, fmt.Sprintf("each short run had about %.0f requests, too few to see %s well; --duration %v would do",
+				n, objective, (probes*time.Duration(f.j.Objective.sharp()/v.Value/.8*1e9)).Round(time.Second)))
+		}
 		if busy := f.busy(v.Value); busy != "" {
 			rep.Warnings = append(rep.Warnings, "near that rate "+busy)
 		}
@@ -331,7 +352,7 @@ func (f *finder) plots() []report.Plot {
 	for _, q := range order {
 		lines[q] = &report.Line{Name: fmt.Sprintf("p%g", 100*q)}
 	}
-	least, most := math.Inf(1), 0.0
+	low, high := math.Inf(1), 0.0
 	for _, k := range keys {
 		var h histogram.Histogram
 		rate := 0.0
@@ -343,7 +364,7 @@ func (f *finder) plots() []report.Plot {
 			continue
 		}
 		x := math.Exp(rate / float64(len(byRate[k])))
-		least, most = min(least, x), max(most, x)
+		low, high = min(low, x), max(high, x)
 		for _, q := range order {
 			lines[q].Points = append(lines[q].Points, report.Point{X: x, Y: h.Quantile(q) / 1e6})
 		}
@@ -352,9 +373,9 @@ func (f *finder) plots() []report.Plot {
 		latency.Lines = append(latency.Lines, *lines[q])
 	}
 	for _, t := range f.j.Objective.Terms {
-		if t.Quantile > 0 && most > 0 {
+		if t.Quantile > 0 && high > 0 {
 			y := float64(t.Latency) / 1e6
-			latency.Lines = append(latency.Lines, report.Line{Name: t.Name, Reference: true, Points: []report.Point{{X: least, Y: y}, {X: most, Y: y}}})
+			latency.Lines = append(latency.Lines, report.Line{Name: t.Name, Reference: true, Points: []report.Point{{X: low, Y: y}, {X: high, Y: y}}})
 		}
 	}
 	return []report.Plot{latency}

@@ -239,8 +239,8 @@ func (t *tally) result(s *session, self *self) *Result {
 	// An interrupted run is as long as it got.
 	last := pieces
 	if got := int64(time.Since(s.begin)); got < t.end && s.ctxDone() {
-		last = int(max(got-t.warm, 0) * pieces / (t.end - t.warm))
-		r.Duration = time.Duration((t.end - t.warm) * int64(last) / pieces)
+		r.Duration = time.Duration(max(got-t.warm, 0))
+		last = min(int(int64(r.Duration)*pieces/(t.end-t.warm))+1, pieces)
 	}
 	width := float64(t.end-t.warm) / pieces
 	r.blocks = make([]piece, blocks)
