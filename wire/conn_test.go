@@ -24,6 +24,7 @@ type script struct {
 	end   error      // after all was said; nil is io.EOF
 	heard []byte
 	deaf  error // what writing gives
+	dead  bool  // what writing gives before anything was written
 }
 
 func (s *script) Read(p []byte) (int, error) {
@@ -42,6 +43,9 @@ func (s *script) Read(p []byte) (int, error) {
 }
 
 func (s *script) Write(p []byte) (int, error) {
+	if s.dead {
+		return 0, syscall.EPIPE
+	}
 	s.heard = append(s.heard, p...)
 	return len(p), s.deaf
 }
@@ -387,6 +391,14 @@ func TestFirstByte(t *testing.T) {
 	}
 	must[int](t)(0, c.Send(request(t, "GET")))
 	if _, err := c.Receive(); !errors.Is(err, ErrNoResponse) || !c.FirstByte().IsZero() {
+		t.Error(err, c.FirstByte())
+	}
+	// Nor where nothing could be written, which is how a stale connection is known.
+	s = &script{says: []byte(ok + "Content-Length: 0\r\n\r\n")}
+	c = NewConn(s)
+	exchange(c, request(t, "GET"))
+	s.dead = true
+	if err := c.Send(request(t, "GET")); !isReset(err) || !c.FirstByte().IsZero() {
 		t.Error(err, c.FirstByte())
 	}
 }

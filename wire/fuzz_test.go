@@ -16,12 +16,14 @@ var stricter = []struct {
 	says, why string
 	where     *regexp.Regexp
 }{
-	{"does not speak HTTP/1", "one blank each, and no control characters, in the status line", regexp.MustCompile(`(?m)^HTTP/\d\.\d( {2,}|.*([\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]))`)},
+	{"does not speak HTTP/1", "one blank each, three digits and no control characters in the status line", regexp.MustCompile(`(?m)^HTTP/\d\.\d( {2,}| [+-]|.*([\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]))`)},
 	{"not HTTP/1.1", "this is a client of HTTP/1", regexp.MustCompile(`(?m)^HTTP/[02-9]\.`)},
 	{"there is no status", "three digits from 100 on", regexp.MustCompile(`(?m)^HTTP/\d\.\d +0\d\d`)},
 	{"both a Content-Length and a Transfer-Encoding", "RFC 9112, 6.1: two parties may see different ends", regexp.MustCompile(`(?im)^transfer-encoding:`)},
 	{"HTTP/1.0 has a Transfer-Encoding", "RFC 9112, 6.1: faulty framing", regexp.MustCompile(`(?im)^transfer-encoding:`)},
-	{"Transfer-Encoding", "net/http does not look at it under HTTP/1.0", regexp.MustCompile(`HTTP/1\.0 `)},
+	{"Transfer-Encoding", "folded, or under HTTP/1.0, where net/http does not look at it", regexp.MustCompile(`HTTP/1\.0 |\n[ \t]`)},
+	{"no length", "folded", regexp.MustCompile(`\n[ \t]`)},
+	{"two lengths", "folded", regexp.MustCompile(`\n[ \t]`)},
 	{"no header", "RFC 9112, 5: no folded lines, no blanks in names", regexp.MustCompile(`\n[ \t]|[ \t][^:\n]*:`)},
 	{"control character", "RFC 9110, 5.5: none but tabs", regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f]`)},
 	{"another protocol", "it was not asked for", regexp.MustCompile(`(?m)^HTTP/1\.\d 101`)},
@@ -32,6 +34,7 @@ var stricter = []struct {
 // What wire takes and net/http does not, by net/http's words.
 var laxer = []struct{ says, why string }{
 	{"too much non-data", "many small chunks are slow, not wrong"},
+	{"multiple Content-Length headers", "RFC 9110, 8.6: 5 and 05 are the same number"},
 }
 
 // Wire and net/http see the same response in the same bytes.
@@ -51,6 +54,9 @@ func FuzzAgainstNetHTTP(f *testing.F) {
 		ok + "Transfer-Encoding: chunked\n\n1\r\n0000000\n",
 		ok + "T 0:0\n0 :\n\n0",
 		"HTTP/0.0 000 \v\n\n",
+		"HTTP/0.0 +00\n\n",
+		"HTTP/1.0 200 \nContent-Length:\n 0\n\n",
+		ok + "Content-Length: 5\r\nContent-Length: 05\r\n\r\nhello",
 		ok + "X: a\r\n folded\r\nY : z\r\n\r\n",
 	} {
 		f.Add([]byte(s))

@@ -21,9 +21,11 @@ type Mux struct {
 	cc *http2.ClientConn
 	nc net.Conn
 
-	// Exchanges begun and not ended, for the transport, under its lock. The library's own
-	// reservations hang where a server allows fewer streams than have been reserved.
+	// For the transport, under its lock: exchanges begun and not ended, and whether there may
+	// be no others. The library's own reservations hang where a server allows fewer
+	// streams than have been reserved.
 	users int
+	gone  bool
 }
 
 // h2 makes connections of those that are there; it never dials.

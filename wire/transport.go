@@ -66,6 +66,18 @@ type probe struct {
 	http2, failed bool // when done is closed
 }
 
+// ends tells those who wait. The transport is locked.
+func (p *probe) ends(h *host, http2, failed bool) {
+	if p == nil {
+		return
+	}
+	p.http2, p.failed = http2, failed
+	close(p.done)
+	if failed {
+		h.probe = nil
+	}
+}
+
 type idleConn struct {
 	c     *Conn
 	since time.Time
@@ -107,12 +119,12 @@ func (t *Transport) CloseIdle() {
 			all = append(all, i.c)
 		}
 		h.idle = nil
-		h.muxes = slices.DeleteFunc(h.muxes, func(m *Mux) bool {
-			if m.users == 0 {
-				all = append(all, m)
-			}
-			return m.users == 0
-		})
+	}
+	for c := range t.open {
+		if m, ok := c.(*Mux); ok && m.users == 0 {
+			m.gone = true
+			all = append(all, m)
+		}
 	}
 	t.mu.Unlock()
 	t.drop(all...)
@@ -292,12 +304,8 @@ func (t *Transport) connection(key string, u *url.URL, deadline time.Time, fresh
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if mine != nil {
-		mine.http2, mine.failed = http2, err != nil
-		close(mine.done)
-		if err != nil {
-			h.probe = nil
-		}
+	if m == nil || t.closed {
+		mine.ends(h, false, err != nil || t.closed)
 	}
 	if err != nil {
 		t.counts.Failed++
@@ -315,9 +323,25 @@ func (t *Transport) connection(key string, u *url.URL, deadline time.Time, fresh
 	}
 	t.open[closer] = true
 	if m != nil && !alone {
-		h.muxes = append(h.muxes, m)
+		go t.share(h, m, mine)
 	}
 	return c, m, p, false, nil
+}
+
+// share lets others use a connection over HTTP/2 once its server has said how many may: its
+// settings come before the answer to a ping. Whoever has made the connection does not wait.
+func (t *Transport) share(h *host, m *Mux, p *probe) {
+	_, err := m.Ping(t.ctx)
+	t.mu.Lock()
+	if err == nil {
+		h.muxes = append(h.muxes, m)
+	}
+	p.ends(h, true, err != nil)
+	unused := err != nil && m.users == 0
+	t.mu.Unlock()
+	if unused {
+		t.drop(m)
+	}
 }
 
 var errClosed = errors.New("the transport is closed")
@@ -356,7 +380,7 @@ func (h *host) take(most time.Duration, gone *[]io.Closer) (*Conn, *Mux) {
 	}
 	var found *Mux
 	h.muxes = slices.DeleteFunc(h.muxes, func(m *Mux) bool {
-		if !m.Open() {
+		if m.gone || !m.Open() {
 			if m.users == 0 { // else the last exchange closes it
 				*gone = append(*gone, m)
 			}

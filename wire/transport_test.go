@@ -404,8 +404,10 @@ func TestEnd(t *testing.T) {
 					tr.Close()
 				}
 				all.Wait()
-				if n := tr.Counts().Open; n != 0 {
-					t.Errorf("%d are open", n)
+				for begin := time.Now(); tr.Counts().Open != 0; time.Sleep(time.Millisecond) {
+					if time.Since(begin) > long {
+						t.Fatalf("%d are open", tr.Counts().Open)
+					}
 				}
 				if _, err := tr.Do(get(t, target)); err == nil {
 					t.Error("an exchange after the end")
