@@ -247,7 +247,7 @@ func TestStale(t *testing.T) {
 
 func TestIdleLimits(t *testing.T) {
 	target := raw(t, answers(ok+"Content-Length: 2\r\n\r\nhi"))
-	tr := transport(t, Config{IdlePerHost: 2, IdleTime: 50 * time.Millisecond})
+	tr := transport(t, Config{IdlePerHost: 2, IdleTime: time.Second})
 	several := func(n int) {
 		var all []*Exchange
 		for range n {
@@ -261,7 +261,7 @@ func TestIdleLimits(t *testing.T) {
 	if got, want := tr.Counts(), (Counts{Dialed: 5, Dropped: 3, Open: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	time.Sleep(60 * time.Millisecond)
+	time.Sleep(1100 * time.Millisecond)
 	several(1)
 	if got, want := tr.Counts(), (Counts{Dialed: 6, Dropped: 3, Open: 1}); got != want {
 		t.Errorf("later: %+v, want %+v", got, want)
