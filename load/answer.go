@@ -84,9 +84,9 @@ func params(o Options, r *Result) map[string]float64 {
 }
 
 func (r *Result) environment(o Options) map[string]string {
-	m := map[string]string{"http": "1.1", "arrivals": "poisson", "connections": fmt.Sprint(r.Connections)}
+	m := map[string]string{"HTTP": "1.1", "arrivals": "poisson", "connections": fmt.Sprint(r.Connections)}
 	if r.HTTP2 {
-		m["http"] = "2"
+		m["HTTP"] = "2"
 		m["streams"] = fmt.Sprint(r.Lanes / r.Connections)
 	}
 	switch {

@@ -19,7 +19,7 @@ func (r *Result) WriteHDR(w io.Writer, started time.Time) error {
 	if err := log.OutputLogFormatVersion(); err != nil {
 		return err
 	}
-	if err := log.OutputComment("[Latencies in ns, from when a request was due until its last byte]\n"); err != nil {
+	if err := log.OutputComment("[Latencies in ns, from when a request was due until its last byte]"); err != nil {
 		return err
 	}
 	if err := log.OutputStartTime(started.UnixMilli()); err != nil {

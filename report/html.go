@@ -47,6 +47,7 @@ type (
 		Noun       string // what is filtered: "sites", "groups" or "cases"
 		Axes       []axisView
 		Rows       []rowView
+		Alone      *alone
 		Plotted    []plotView
 		Cards      []cardView
 		Figures    []figureView
@@ -121,6 +122,7 @@ func (r *Report) view() *view {
 		Measured:   r.measured(),
 		Confidence: r.confidence(),
 		Noun:       "cases",
+		Alone:      r.alone(),
 		Plotted:    r.plots(),
 		Figures:    r.tables(),
 	}
@@ -142,7 +144,7 @@ func (r *Report) view() *view {
 	}
 	switch {
 	case len(r.Groups) == 0:
-		if len(r.Cases) > 0 {
+		if len(r.Cases) > 0 && v.Alone == nil {
 			v.Cards = r.metricCards(subjects)
 		}
 		return v

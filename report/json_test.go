@@ -36,6 +36,11 @@ func golden(t *testing.T, name string, got []byte) {
 
 // samples are reports of every shape.
 func samples() map[string]*Report {
+	lone := simulation()
+	lone.Answer = "95 % of the requests take up to 631 ms."
+	lone.Cases = lone.Cases[:1]
+	lone.Cases[0].Baseline = false
+	lone.Metrics[1].Minor = true
 	unknown := simulation()
 	unknown.Answer = "Three runs carry no answer."
 	unknown.Cases = unknown.Cases[:2]
@@ -45,6 +50,7 @@ func samples() map[string]*Report {
 		"profile": profile(),
 		"sim":     simulation(),
 		"unknown": unknown,
+		"alone":   lone,
 		"empty":   {Schema: Schema, Verb: "profile", Answer: "The program ended before anything was measured."},
 	}
 }

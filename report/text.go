@@ -31,7 +31,11 @@ func (r *Report) Text(w io.Writer, o TextOptions) error {
 	if r.Question != "" {
 		t.line(t.paint("none", t.wrap(r.Question, 0)))
 	}
-	if rows := r.subjects(); len(rows) > 0 {
+	if alone := r.alone(); alone != nil {
+		t.line("")
+		t.figures(alone.figures())
+		t.line(t.paint("none", t.wrap(alone.legend(r), 0)))
+	} else if rows := r.subjects(); len(rows) > 0 {
 		header, body := r.rows(rows, &t)
 		t.line("")
 		t.table(header, body, rows)

@@ -20,13 +20,6 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		if err := serve(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, "load:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	var (
 		rounds      = flag.Int("rounds", 9, "how often each program is run")
 		each        = flag.Duration("each", 4*time.Second, "how long each run is")
@@ -62,7 +55,6 @@ type bench struct {
 	connections int
 	headway     string
 	wrk2        string
-	self        string
 }
 
 // build makes headway as a user would have it.
@@ -71,9 +63,7 @@ func (b *bench) build(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.headway, "github.com/headway-lab/headway/cmd/headway").CombinedOutput(); err != nil {
 		return fmt.Errorf("building headway: %w\n%s", err, out)
 	}
-	var err error
-	b.self, err = os.Executable()
-	return err
+	return nil
 }
 
 // module builds a program from its module; "" if it cannot be had.

@@ -7,106 +7,32 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
-	"github.com/headway-lab/headway/dist"
-	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/report"
 )
 
-// serve is a server whose latencies are known: "serve ADDRESS". It runs in a process of its own.
-func serve(args []string) error {
-	if len(args) != 1 {
-		return errors.New("serve: want an address")
-	}
-	mux := http.NewServeMux()
-	begin := time.Now()
-	// It stalls for a second of every ten, and answers at once otherwise.
-	mux.HandleFunc("/stall", func(w http.ResponseWriter, _ *http.Request) {
-		in := time.Since(begin) % (10 * time.Second)
-		if in < time.Second {
-			until(begin.Add(time.Since(begin) - in + time.Second))
-		}
-		w.Write([]byte("ok"))
-	})
-	// One worker with exponential service: the end of each service is known when it comes.
-	var mu sync.Mutex
-	var seen histogram.Histogram
-	luck := dist.NewStream(1, "service")
-	free := begin
-	mux.HandleFunc("/mm1", func(w http.ResponseWriter, _ *http.Request) {
-		mu.Lock()
-		now := time.Now()
-		if free.Before(now) {
-			free = now
-		}
-		free = free.Add(time.Duration(luck.Exp() * float64(service)))
-		end := free
-		seen.Add(int64(end.Sub(now)))
-		mu.Unlock()
-		until(end)
-		w.Write([]byte("ok"))
-	})
-	mux.HandleFunc("/seen", func(w http.ResponseWriter, _ *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		var q [4]float64
-		for i, x := range []float64{.5, .95, .99, .999} {
-			q[i] = seen.Quantile(x) / 1e6
-		}
-		seen.Reset()
-		json.NewEncoder(w).Encode(q)
-	})
-	// It drops every tenth connection instead of an answer.
-	drops := dist.NewStream(1, "drops")
-	mux.HandleFunc("/drop", func(w http.ResponseWriter, _ *http.Request) {
-		mu.Lock()
-		drop := drops.Float64() < dropped
-		mu.Unlock()
-		if drop {
-			if nc, _, err := http.NewResponseController(w).Hijack(); err == nil {
-				nc.Close()
-			}
-			return
-		}
-		w.Write([]byte("ok"))
-	})
-	l, err := net.Listen("tcp", args[0])
-	if err != nil {
-		return err
-	}
-	fmt.Println(l.Addr())
-	return http.Serve(l, mux)
-}
-
+// What examples/load does.
 const (
 	service = 10 * time.Millisecond
 	load    = .7
-	dropped = .1
 )
-
-// until sleeps until t, to some microseconds: the last millisecond is spent yielding.
-func until(t time.Time) {
-	if d := time.Until(t) - 2*time.Millisecond; d > 0 {
-		time.Sleep(d)
-	}
-	for time.Now().Before(t) {
-		time.Sleep(0)
-	}
-}
 
 // truth compares what generators say with what is so.
 func (b *bench) truth(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, b.self, "serve", "127.0.0.1:0")
+	server := filepath.Join(b.dir, "server")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", server, "github.com/headway-lab/headway/examples/load").CombinedOutput(); err != nil {
+		return fmt.Errorf("building examples/load: %w\n%s", err, out)
+	}
+	cmd := exec.CommandContext(ctx, server, "-listen", "127.0.0.1:0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -124,7 +50,7 @@ func (b *bench) truth(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the server says no address: %w", err)
 	}
-	base := "http://" + strings.TrimSpace(string(line[:n]))
+	base := strings.TrimSpace(strings.TrimPrefix(string(line[:n]), "listening on "))
 	wrk := installed("wrk", "wrk")
 	hey := b.module(ctx, "github.com/rakyll/hey@latest")
 	if b.wrk2 == "" {
@@ -297,7 +223,7 @@ func (t *table) hey(ctx context.Context, path, url string, d time.Duration) {
 		return
 	}
 	at := func(q string) string {
-		m := regexp.MustCompile(`\s` + q + `% in ([\d.]+) secs`).FindSubmatch(out)
+		m := regexp.MustCompile(`\s` + q + `%+ in ([\d.]+) secs`).FindSubmatch(out)
 		if m == nil {
 			return ""
 		}

@@ -1,0 +1,46 @@
+package report
+
+// alone is what a report shows that has one case: nothing is compared, so its figures
+// are the answer.
+type alone struct{ Figures []keyView }
+
+// keyView is a figure with its interval.
+type keyView struct {
+	Name, Value, Interval string
+	Minor                 bool
+}
+
+// alone returns nil if there is anything to compare.
+func (r *Report) alone() *alone {
+	if len(r.Cases) != 1 || len(r.Groups) > 0 || len(r.Cases[0].Effects) > 0 {
+		return nil
+	}
+	a := &alone{}
+	for _, m := range r.Metrics {
+		v, measured := r.Cases[0].Values[m.Name]
+		if !measured {
+			continue
+		}
+		k := keyView{Name: m.Name, Value: withUnit(v.Value, m.Unit), Minor: m.Minor}
+		if v.Low != 0 || v.High != 0 {
+			k.Interval = figure(v.Low) + " to " + figure(v.High)
+		}
+		a.Figures = append(a.Figures, k)
+	}
+	if len(a.Figures) == 0 {
+		return nil
+	}
+	return a
+}
+
+func (a *alone) figures() figureView {
+	v := figureView{Columns: []string{"value", "interval"}}
+	for _, k := range a.Figures {
+		v.Rows = append(v.Rows, figureRow{k.Name, []string{k.Value, k.Interval}})
+	}
+	return v
+}
+
+func (a *alone) legend(r *Report) string {
+	return "Intervals at " + r.confidence() + "; " + r.runs() + " runs, or parts of one, behind each."
+}
