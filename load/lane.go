@@ -201,6 +201,13 @@ func (c *shared) mux(r *wire.Request) (*wire.Mux, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Who sends before the server has said how many streams there may be can hang for ever.
+	ctx, cancel := context.WithTimeout(c.s.ctx, c.s.o.Timeout)
+	defer cancel()
+	if _, err := m.Ping(ctx); err != nil {
+		m.Close()
+		return nil, &wire.DialError{Step: "connect", Err: err}
+	}
 	c.s.opened(p)
 	c.m[key] = m
 	return m, nil

@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/h2c"
 
 	"github.com/headway-lab/headway/wire"
 )
@@ -190,6 +188,11 @@ func TestUnreachable(t *testing.T) {
 	if _, err := Run(t.Context(), to(t, "http://"+address)); err == nil || !strings.Contains(err.Error(), address+" cannot be reached") {
 		t.Errorf("got %v", err)
 	}
+	old := to(t, serve(t, func(http.ResponseWriter, *http.Request) {}).URL)
+	old.Dialer.Protocol = wire.HTTP2
+	if _, err := Run(t.Context(), old); err == nil || !strings.Contains(err.Error(), "does not speak HTTP/2") {
+		t.Errorf("HTTP/2 to a server that has none: %v", err)
+	}
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
@@ -219,7 +222,11 @@ func TestHTTP2(t *testing.T) {
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
 	defer secure.Close()
-	plain := httptest.NewServer(h2c.NewHandler(h, &http2.Server{}))
+	plain := httptest.NewUnstartedServer(h)
+	plain.Config.Protocols = new(http.Protocols)
+	plain.Config.Protocols.SetHTTP1(true)
+	plain.Config.Protocols.SetUnencryptedHTTP2(true)
+	plain.Start()
 	defer plain.Close()
 	for _, c := range []struct {
 		name     string

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,7 +80,10 @@ func open(ctx context.Context, o Options) (*session, error) {
 			}
 			return nil, unreachable(t, err)
 		}
-		nc.Close()
+		if err := s.greet(nc, http2); err != nil {
+			s.close()
+			return nil, fmt.Errorf("%s does not speak HTTP/2: %w", t.Request.Host, err)
+		}
 		if i > 0 && http2 != s.http2 {
 			s.close()
 			return nil, fmt.Errorf("%s speaks another HTTP than %s; say which to use for all with --http", t.Request.Host, o.Targets[0].Request.Host)
@@ -106,6 +110,22 @@ func open(ctx context.Context, o Options) (*session, error) {
 		}
 	}
 	return s, nil
+}
+
+// greet closes the connection, over HTTP/2 after the server has answered there.
+func (s *session) greet(nc net.Conn, http2 bool) error {
+	if !http2 {
+		return nc.Close()
+	}
+	m, err := wire.NewMux(nc)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Timeout)
+	defer cancel()
+	_, err = m.Ping(ctx)
+	return err
 }
 
 func unreachable(t Target, err error) error {

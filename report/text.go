@@ -296,7 +296,7 @@ func (t *terminal) figures(v figureView) {
 		header[0] = "case" // aligned left
 		drawn := t.draw(header, body, 48)
 		if columns == 0 || t.o.Width == 0 || widest(drawn) <= t.o.Width {
-			t.line(strings.Replace(drawn, "case", "    ", 1))
+			t.line(strings.ReplaceAll(strings.Replace(drawn, "case", "    ", 1), "\u00a0", " "))
 			if cut := v.Columns[columns:]; len(cut) > 0 {
 				t.line(t.paint("none", t.wrap("Not shown for want of room: "+strings.Join(cut, "; ")+". The page and the JSON have them.", 0)))
 			}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,12 +40,19 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := strings.Fields(string(cache))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/broken" {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(server.Close) // after the scripts, which run in parallel
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GOCACHE", dirs[0])
 			e.Setenv("GOMODCACHE", dirs[1])
 			e.Setenv("GOTOOLCHAIN", "local")
+			e.Setenv("SERVER", server.URL)
 			e.Setenv("GOFLAGS", "-buildvcs=false")
 			return nil
 		},
