@@ -43,7 +43,17 @@ type single struct {
 // held is a connection between two exchanges.
 type held struct {
 	*wire.Conn
-	since time.Time
+	since    time.Time
+	deadline time.Time
+}
+
+// bound sets a deadline at t or up to slack later: setting one for every request costs more than parsing
+// the answer.
+func (c *held) bound(t time.Time, slack time.Duration) {
+	if c.deadline.Before(t) || c.deadline.After(t.Add(slack)) {
+		c.deadline = t.Add(slack)
+		c.SetDeadline(c.deadline)
+	}
 }
 
 func (l *single) warm(r *wire.Request) error {
@@ -101,7 +111,7 @@ func (l *single) do(r *wire.Request, e *event) error {
 	if !o.NewConnections {
 		e.sent = l.s.now()
 	}
-	c.SetDeadline(l.s.begin.Add(time.Duration(e.sent) + o.Timeout))
+	c.bound(l.s.begin.Add(time.Duration(e.sent)+o.Timeout), o.Timeout/16)
 	_, before := c.Bytes()
 	err = l.exchange(c, r, e)
 	e.done = l.s.now()
@@ -115,10 +125,7 @@ func (l *single) do(r *wire.Request, e *event) error {
 }
 
 func (l *single) exchange(c *held, r *wire.Request, e *event) error {
-	if err := c.Send(r); err != nil {
-		return err
-	}
-	p, err := c.Receive()
+	p, err := c.Exchange(r)
 	if first := c.FirstByte(); !first.IsZero() {
 		e.first = int64(first.Sub(l.s.begin))
 	}

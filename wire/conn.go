@@ -22,7 +22,8 @@ const maxInterim = 8
 const bufSize = 16 << 10
 
 // Conn is an HTTP/1.1 connection of a client, for one goroutine at a time, and one
-// exchange at a time: Send, then Receive, then Read until io.EOF or Discard.
+// exchange at a time: Send, then Receive (or Exchange, which is both), then Read until io.EOF or
+// Discard.
 type Conn struct {
 	nc   net.Conn
 	buf  []byte // buf[r:w] is read and not yet used
@@ -37,6 +38,8 @@ type Conn struct {
 	first    time.Time // of the response's first byte
 	sent, in int64     // bytes
 	fault    error     // what has gone wrong, for good
+
+	tcp tcp
 }
 
 type state uint8
@@ -63,7 +66,11 @@ type Response struct {
 }
 
 // NewConn makes a connection of what carries bytes: TCP, TLS, a pipe.
-func NewConn(nc net.Conn) *Conn { return &Conn{nc: nc, buf: make([]byte, bufSize)} }
+func NewConn(nc net.Conn) *Conn {
+	c := &Conn{nc: nc, buf: make([]byte, bufSize)}
+	c.readTCP()
+	return c
+}
 
 // Send sends a request. An error is the network's, or that the exchange before is not over.
 func (c *Conn) Send(r *Request) error {

@@ -213,13 +213,10 @@ func (t *Transport) try(r *Request, deadline time.Time, fresh bool) (*Exchange, 
 	}
 	x := &Exchange{Phases: p, Reused: reused, t: t, key: key, conn: c, deadline: deadline}
 	c.SetDeadline(x.bound())
-	err = c.Send(r)
-	if err == nil {
-		var head *Response
-		if head, err = c.Receive(); err == nil {
-			x.copy = *head
-			x.Response = &x.copy
-		}
+	var head *Response
+	if head, err = c.Exchange(r); err == nil {
+		x.copy = *head
+		x.Response = &x.copy
 	}
 	if err != nil {
 		t.drop(c)

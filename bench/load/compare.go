@@ -47,7 +47,7 @@ func (b *bench) compare(ctx context.Context) error {
 	if len(programs) < 2 {
 		return errors.New("nothing to compare with")
 	}
-	fmt.Printf("%d connections to nginx with one worker, a page of 1 KB, closed loop, %d rounds of %v\n\n", b.connections, b.rounds, b.each)
+	fmt.Printf("%d connections to nginx with one worker, a page of 1 KB, closed loop, one thread, %d rounds of %v\n\n", b.connections, b.rounds, b.each)
 	for range b.rounds {
 		for _, i := range rand.Perm(len(programs)) {
 			if err := programs[i].run(ctx); err != nil {
@@ -80,12 +80,12 @@ func (b *bench) programs(ctx context.Context, url string) []*program {
 		all = append(all, &program{name: "wrk", args: []string{path, "-t1", "-c" + c, "-d" + seconds, url}, requests: found(`(\d+) requests in`)})
 	}
 	all = append(all, &program{name: "headway load", requests: reported,
-		args: []string{b.headway, "load", "--closed", "--connections", c, "--duration", seconds, "--warmup", "0s", "--quiet", "--format", "json", url}})
+		args: []string{b.headway, "load", "--closed", "--threads", "1", "--connections", c, "--duration", seconds, "--warmup", "0s", "--quiet", "--format", "json", url}})
 	if path := installed("h2load", "nghttp2-client"); path != "" {
 		all = append(all, &program{name: "h2load", args: []string{path, "--h1", "-t1", "-c" + c, "-D", fmt.Sprint(b.each.Seconds()), url}, requests: found(`(\d+) succeeded`)})
 	}
 	if path := b.module(ctx, "github.com/rakyll/hey@latest"); path != "" {
-		all = append(all, &program{name: "hey", args: []string{path, "-c", c, "-z", seconds, url}, requests: found(`\[200\]\s+(\d+) responses`)})
+		all = append(all, &program{name: "hey", args: []string{path, "-cpus", "1", "-c", c, "-z", seconds, url}, requests: found(`\[200\]\s+(\d+) responses`)})
 	}
 	return all
 }

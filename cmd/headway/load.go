@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type loadFlags struct {
 	vsHTTP                           []string
 	rounds                           int
 	hdr                              string
+	threads                          int
 	quiet                            bool
 }
 
@@ -97,6 +99,7 @@ interrupted, 2 if the command line was wrong.`,
 	f.StringSliceVar(&x.vsRates, "vs-rate", nil, "compare `RATES`, by turns; the first is the baseline")
 	f.StringSliceVar(&x.vsHTTP, "vs-http", nil, "compare `VERSIONS` of HTTP, by turns, as in 1.1,2")
 	f.IntVar(&x.rounds, "rounds", 10, "`number` of turns of each variant")
+	f.IntVar(&x.threads, "threads", 0, "`number` of processors to use (default all)")
 	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides arrivals and order")
 	f.Var(newChoice(&x.out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
 	f.StringVar(&x.out.json, "json", "", "write the report as JSON to `FILE`")
@@ -126,6 +129,12 @@ func (x *loadFlags) run(c *cobra.Command, args []string) error {
 	}
 	if err := writable(x.hdr); err != nil {
 		return usagef("--hdr %s cannot be written: %w", x.hdr, plain(err))
+	}
+	if x.threads < 0 || x.threads > 1024 {
+		return usagef("--threads %d: want 1 to 1024, or 0 for all processors", x.threads)
+	}
+	if x.threads > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(x.threads))
 	}
 	job, err := x.job(c, args)
 	if err != nil {
