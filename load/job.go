@@ -33,8 +33,10 @@ type Job struct {
 	// Objective, if not empty, asks for the highest rate that keeps it.
 	Objective Objective
 
+	// Notes are warnings that the report shall have, too.
+	Notes []string
+
 	Progress func(phase string, p Progress)
-	Note     func(text string)
 
 	variants []variant
 	question string
@@ -132,6 +134,14 @@ func (j *Job) VersusHTTP(versions []string) error {
 // Run does the experiment. It returns the report, and what writes the latencies as an HDR
 // histogram log. Interrupted, it returns what was measured until then, if anything, and the cause.
 func (j *Job) Run(ctx context.Context) (*report.Report, func(io.Writer) error, error) {
+	r, hdr, err := j.run(ctx)
+	if r != nil {
+		r.Warnings = append(r.Warnings, j.Notes...)
+	}
+	return r, hdr, err
+}
+
+func (j *Job) run(ctx context.Context) (*report.Report, func(io.Writer) error, error) {
 	if err := j.Options.Check(); err != nil {
 		return nil, nil, &UsageError{err}
 	}

@@ -103,7 +103,8 @@ func (l *single) do(r *wire.Request, e *event) error {
 		l.mu.Unlock()
 		l.lastKey = nil
 	}
-	e.sent = l.s.now()
+	e.began = l.s.now()
+	e.sent = e.began
 	c, err := l.conn(r)
 	if err != nil {
 		return err
@@ -232,7 +233,8 @@ func (l *stream) warm(r *wire.Request) error {
 }
 
 func (l *stream) do(r *wire.Request, e *event) error {
-	e.sent = l.s.now()
+	e.began = l.s.now()
+	e.sent = e.began
 	m, err := l.mux(r)
 	if err != nil {
 		return err

@@ -95,13 +95,9 @@ func open(ctx context.Context, o Options) (*session, error) {
 		s.dialer.Protocol = wire.HTTP2
 	}
 	s.makeLanes()
-	if want := uint64(len(s.lanes)*len(servers) + 64); true {
-		if _, err := limits.RaiseFiles(want); err != nil {
-			if soft, _, e := limits.Files(); e == nil && soft < want {
-				s.close()
-				return nil, fmt.Errorf("%d connections need as many descriptors, and this process may have %d: %w; ulimit -n %d, or LimitNOFILE in a unit of systemd, allows more", len(s.lanes), soft, err, want)
-			}
-		}
+	if err := s.makeRoom(len(servers)); err != nil {
+		s.close()
+		return nil, err
 	}
 	if !o.NewConnections {
 		if err := s.warm(); err != nil {
@@ -133,6 +129,20 @@ func unreachable(t Target, err error) error {
 		return fmt.Errorf("%s cannot be reached: %w; %s", t.Request.Host, err, why)
 	}
 	return fmt.Errorf("%s cannot be reached: %w", t.Request.Host, err)
+}
+
+// makeRoom sees to it that there may be enough descriptors.
+func (s *session) makeRoom(servers int) error {
+	n := len(s.lanes)
+	if s.http2 {
+		n = s.connections()
+	}
+	want := uint64(n*servers + 64)
+	got, err := limits.RaiseFiles(want)
+	if err == nil || got >= want {
+		return nil
+	}
+	return fmt.Errorf("%d connections need %d descriptors, and this process may have %d (%w); ulimit -n %d, or LimitNOFILE in a unit of systemd, allows more", n*servers, want, got, err, want)
 }
 
 func (s *session) makeLanes() {
@@ -264,7 +274,7 @@ func (s *session) run(ctx context.Context, o Options) (*Result, error) {
 	cancel()
 	<-stopped
 	self.stop()
-	if !o.Closed {
+	if !o.Closed && ctx.Err() == nil {
 		t.unsent(plan.unsent())
 	}
 	r := t.result(s, self)

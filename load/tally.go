@@ -14,7 +14,8 @@ import (
 type event struct {
 	at     int64 // it was due
 	free   int64 // a connection was free to take it
-	sent   int64 // it left; over a connection of its own, when that was begun
+	began  int64 // the generator turned to it
+	sent   int64 // it left, which is later if it needed a connection first; over one of its own, the same
 	first  int64 // byte of the answer; 0: none came
 	done   int64
 	bytes  int64 // received
@@ -107,7 +108,7 @@ func (t *tally) add(events []event) {
 		t.bytes += e.bytes
 		t.lastDone = max(t.lastDone, e.done)
 		t.queue.Add(e.sent - e.at)
-		t.own.Add(e.sent - max(e.at, e.free))
+		t.own.Add(e.began - max(e.at, e.free))
 		if e.free > e.at {
 			t.waited++
 		}

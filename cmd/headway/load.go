@@ -149,7 +149,6 @@ func (x *loadFlags) run(c *cobra.Command, args []string) error {
 		}
 		show.event(e)
 	}
-	job.Note = func(text string) { show.say(text) }
 	r, hdr, runErr := job.Run(c.Context())
 	show.close()
 	if r == nil {
@@ -243,6 +242,9 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 		return nil, err
 	}
 	j := &load.Job{Options: o, Rounds: x.rounds}
+	if mix.Skipped > 0 {
+		j.Notes = append(j.Notes, fmt.Sprintf("%d requests of the log are left out: only GET and HEAD are sent again, for a log holds no bodies", mix.Skipped))
+	}
 	if x.find != "" {
 		if j.Objective, err = load.ParseObjective(x.find); err != nil {
 			return nil, fmt.Errorf("--find %s: %w", x.find, err)
