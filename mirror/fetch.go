@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/headway-lab/headway/mirror/store"
 	"github.com/headway-lab/headway/wire"
 )
 
@@ -317,7 +318,7 @@ const free = 100
 func (f *fetcher) retry(ctx context.Context, once func() error) error {
 	for n := 1; ; n++ {
 		err := once()
-		if err == nil || ctx.Err() != nil || err == errSame {
+		if err == nil || ctx.Err() != nil || err == errSame || err == errHeld || errors.Is(err, store.ErrExists) {
 			return err
 		}
 		var fatal *fatalError

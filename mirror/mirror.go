@@ -14,6 +14,7 @@ package mirror
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -145,7 +146,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // ErrSome says that some records failed; they are named in the file of failures.
 var ErrSome = errors.New("some records failed")
 
-func start(ctx context.Context, o Options) (r *run, err error) {
+func start(ctx context.Context, o Options) (_ *run, err error) {
 	c := o.Config
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -156,7 +157,7 @@ func start(ctx context.Context, o Options) (r *run, err error) {
 	if o.Every <= 0 {
 		o.Every = time.Second
 	}
-	r = &run{Options: o, c: c, begin: time.Now(), retried: map[uint64]bool{}, crowded: map[uint64]int{}, total: -1, said: map[string]bool{}, style: c.read.style, lockFile: -1}
+	r := &run{Options: o, c: c, begin: time.Now(), retried: map[uint64]bool{}, crowded: map[uint64]int{}, total: -1, said: map[string]bool{}, style: c.read.style, lockFile: -1}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	defer func() {
 		if err != nil {
@@ -323,7 +324,6 @@ func (r *run) all() (*Result, error) {
 	unhook := context.AfterFunc(r.ctx, func() { r.ended.Store(true) })
 	defer unhook()
 
-	var listed error
 	var background sync.WaitGroup
 	quiet := make(chan struct{})
 	background.Go(func() { r.flusher(quiet) })
@@ -332,18 +332,18 @@ func (r *run) all() (*Result, error) {
 		background.Go(func() { r.climb(quiet) })
 	}
 	r.setWorkers(r.startWorkers())
-	listed = r.list()
-	if listed != nil {
-		r.stop(listed)
-	}
+	listed := r.list()
 	close(r.items)
-	r.wg.Wait()
+	r.wg.Wait() // what the list has shown is fetched, even if it has failed since
 	if r.commit != nil {
 		r.commit.close()
 	}
 	close(quiet)
 	background.Wait()
 	cause := context.Cause(r.ctx)
+	if cause == nil {
+		cause = listed
+	}
 	err := r.flush(true)
 	if err != nil && cause == nil {
 		cause = err
@@ -492,7 +492,13 @@ func (r *run) decide(record any, p *pageState, room []byte) (item, bool) {
 	c := &r.c.read
 	it := item{page: p, record: record, size: -1}
 	fail := func(kind string, err error) (item, bool) {
-		r.failed(&it, kind, err, false)
+		// What failed before comes twice: to be tried again, and in the list.
+		text, _ := json.Marshal(record)
+		h := hash('f', text)
+		if _, _, now := r.ids.get(h); !now {
+			r.ids.put(h, 0, true)
+			r.failed(&it, kind, err, false)
+		}
 		return it, false
 	}
 	b, err := c.path.Path(room, record, r.style)

@@ -59,11 +59,11 @@ type Dir struct {
 
 // Open makes ready to put files into a directory, which is made if it is not there, and
 // removes what an earlier process left unfinished. It keeps at most dirs directories open.
-func Open(name string, dirs int) (t *Tree, err error) {
+func Open(name string, dirs int) (_ *Tree, err error) {
 	if err := os.MkdirAll(name, 0o777); err != nil {
 		return nil, err
 	}
-	t = &Tree{root: -1, own: -1, tmp: -1, name: name, dirs: map[string]*Dir{}, most: max(dirs, 1)}
+	t := &Tree{root: -1, own: -1, tmp: -1, name: name, dirs: map[string]*Dir{}, most: max(dirs, 1)}
 	defer func() {
 		if err != nil {
 			t.Close()
