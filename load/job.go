@@ -110,23 +110,24 @@ func (j *Job) versus(words []string, name string, set func(*Options, float64) er
 	return nil
 }
 
-// VersusHTTP compares versions of HTTP, named 1.1 and 2.
-func (j *Job) VersusHTTP(versions []string) error {
-	if len(versions) < 2 {
+// VersusProtocols compares protocols, named h1 and h2.
+func (j *Job) VersusProtocols(names []string) error {
+	if len(names) < 2 {
 		return errors.New("want two or more, of which the first is the baseline")
 	}
 	j.question = fmt.Sprintf("Which HTTP is best for %s?", what(j.Options))
-	for _, w := range versions {
+	for _, w := range names {
 		o := j.Options
+		name := ""
 		switch w {
-		case "1.1":
-			o.Dialer.Protocol = wire.HTTP1
-		case "2":
-			o.Dialer.Protocol = wire.HTTP2
+		case "h1":
+			o.Dialer.Protocol, name = wire.HTTP1, "HTTP/1.1"
+		case "h2":
+			o.Dialer.Protocol, name = wire.HTTP2, "HTTP/2"
 		default:
-			return fmt.Errorf("there is no version %q here: want 1.1 or 2", w)
+			return fmt.Errorf("%q is no protocol: want h1 or h2", w)
 		}
-		j.variants = append(j.variants, variant{"HTTP/" + w, nil, o})
+		j.variants = append(j.variants, variant{name, nil, o})
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func open(ctx context.Context, o Options) (*session, error) {
 		}
 		if i > 0 && http2 != s.http2 {
 			s.close()
-			return nil, fmt.Errorf("%s speaks another HTTP than %s; say which to use for all with --http", t.Request.Host, o.Targets[0].Request.Host)
+			return nil, fmt.Errorf("%s speaks another HTTP than %s; say which to use for all with --protocol", t.Request.Host, o.Targets[0].Request.Host)
 		}
 		s.http2 = http2
 	}

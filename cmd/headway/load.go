@@ -30,7 +30,7 @@ type loadFlags struct {
 	roots, at                        string
 	find, vs                         string
 	vsConnections, vsRates           []string
-	vsHTTP                           []string
+	vsProtocols                      []string
 	rounds                           int
 	hdr                              string
 	threads                          int
@@ -82,7 +82,7 @@ interrupted, 2 if the command line was wrong.`,
 	f.BoolVar(&x.o.Closed, "closed", false, "closed loop: no schedule, each connection sends when it has its answer")
 	f.Var(newChoice(&x.arrivals, "poisson", "constant"), "arrivals", "`poisson`, as independent users come, or constant")
 	f.DurationVar(&x.o.Timeout, "timeout", 10*time.Second, "`time` after which a request has failed")
-	f.Var(newChoice(&x.protocol, "auto", "1.1", "2"), "http", "`version`: 1.1, 2 (without TLS: h2c), or auto, what the server offers")
+	f.Var(newChoice(&x.protocol, "auto", "h1", "h2"), "protocol", "`h1`, h2 (without TLS: h2c), or auto, what the server offers")
 	f.BoolVar(&x.o.NewConnections, "no-keepalive", false, "a new connection for every request")
 	f.StringVarP(&x.method, "method", "X", "", "`method` (default GET, or POST with --data)")
 	f.StringArrayVarP(&x.headers, "header", "H", nil, "`\"Name: value\"` to send; may be repeated")
@@ -97,7 +97,7 @@ interrupted, 2 if the command line was wrong.`,
 	f.StringVar(&x.vs, "vs", "", "compare with another `URL`, by turns")
 	f.StringSliceVar(&x.vsConnections, "vs-connections", nil, "compare `NUMBERS` of connections, by turns; the first is the baseline")
 	f.StringSliceVar(&x.vsRates, "vs-rate", nil, "compare `RATES`, by turns; the first is the baseline")
-	f.StringSliceVar(&x.vsHTTP, "vs-http", nil, "compare `VERSIONS` of HTTP, by turns, as in 1.1,2")
+	f.StringSliceVar(&x.vsProtocols, "vs-protocol", nil, "compare `PROTOCOLS`, by turns, as in h1,h2")
 	f.IntVar(&x.rounds, "rounds", 10, "`number` of turns of each variant")
 	f.IntVar(&x.threads, "threads", 0, "`number` of processors to use (default all)")
 	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides arrivals and order")
@@ -115,7 +115,7 @@ interrupted, 2 if the command line was wrong.`,
 	c.MarkFlagFilename("html", "html")
 	c.MarkFlagFilename("hdr", "hlog", "hdr")
 	for name, words := range map[string][]string{
-		"arrivals": {"poisson", "constant"}, "http": {"auto", "1.1", "2"}, "format": {table, asJSON},
+		"arrivals": {"poisson", "constant"}, "protocol": {"auto", "h1", "h2"}, "format": {table, asJSON},
 		"find": {"p99<50ms", "p95<20ms,failed<1%"}, "method": {"GET", "HEAD", "POST", "PUT", "DELETE"},
 	} {
 		c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
@@ -259,18 +259,18 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 	return j, x.variants(j, &mix)
 }
 
-var protocols = map[string]wire.Protocol{"auto": wire.Auto, "1.1": wire.HTTP1, "2": wire.HTTP2}
+var protocols = map[string]wire.Protocol{"auto": wire.Auto, "h1": wire.HTTP1, "h2": wire.HTTP2}
 
 // variants are what is compared by turns.
 func (x *loadFlags) variants(j *load.Job, mix *load.Mix) error {
 	asked := 0
-	for _, given := range []bool{x.vs != "", len(x.vsConnections) > 0, len(x.vsRates) > 0, len(x.vsHTTP) > 0, x.find != ""} {
+	for _, given := range []bool{x.vs != "", len(x.vsConnections) > 0, len(x.vsRates) > 0, len(x.vsProtocols) > 0, x.find != ""} {
 		if given {
 			asked++
 		}
 	}
 	if asked > 1 {
-		return errors.New("want one of --find, --vs, --vs-connections, --vs-rate and --vs-http at a time")
+		return errors.New("want one of --find, --vs, --vs-connections, --vs-rate and --vs-protocol at a time")
 	}
 	if x.vs != "" {
 		targets, err := mix.Targets([]string{x.vs})
@@ -285,7 +285,7 @@ func (x *loadFlags) variants(j *load.Job, mix *load.Mix) error {
 	}{
 		"vs-connections": {x.vsConnections, j.VersusConnections},
 		"vs-rate":        {x.vsRates, j.VersusRates},
-		"vs-http":        {x.vsHTTP, j.VersusHTTP},
+		"vs-protocol":    {x.vsProtocols, j.VersusProtocols},
 	} {
 		if len(v.words) > 0 {
 			if err := v.add(v.words); err != nil {

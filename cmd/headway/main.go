@@ -71,7 +71,10 @@ func newRoot() *cobra.Command {
 would make it faster, and by how much, before anyone does the work? Every verb
 runs an experiment: a baseline, a change, and the effect of the change with a
 confidence interval.`,
-		Example:       "  headway profile ./cmd/server",
+		Example: `  headway profile ./cmd/server
+  headway sim examples/sim/routers.star
+  headway load --rate 500 http://localhost:8080/
+  headway mirror --to records mirror.yaml`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, args []string) error {
