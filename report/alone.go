@@ -1,5 +1,7 @@
 package report
 
+import "math"
+
 // alone is what a report shows that has one case: nothing is compared, so its figures
 // are the answer.
 type alone struct{ Figures []keyView }
@@ -22,7 +24,10 @@ func (r *Report) alone() *alone {
 			continue
 		}
 		k := keyView{Name: m.Name, Value: withUnit(v.Value, m.Unit), Minor: m.Minor}
-		if v.Low != 0 || v.High != 0 {
+		switch {
+		case math.IsInf(v.Low, -1) && math.IsInf(v.High, 1):
+			k.Interval = "not known"
+		case v.Low != 0 || v.High != 0:
 			k.Interval = figure(v.Low) + " to " + figure(v.High)
 		}
 		a.Figures = append(a.Figures, k)
