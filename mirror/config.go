@@ -218,7 +218,7 @@ func (p *parser) environment(field, s string, quote bool) (string, bool, error) 
 		variable := s[i+2 : i+n]
 		value, ok := p.getenv(variable)
 		if !ok {
-			return "", false, fmt.Errorf("%s: the environment has no variable %s; set it: %s=... headway mirror ...", field, variable, variable)
+			return "", false, fmt.Errorf("%s: the environment has no variable %s; set it: %s=... headway mirror CONFIG", field, variable, variable)
 		}
 		from = true
 		if len(value) >= 4 {

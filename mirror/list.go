@@ -300,12 +300,18 @@ func nextLink(headers []string) string {
 			target := h[i+1 : i+n]
 			h = h[i+n+1:]
 			parameters := h
-			if j := linkEnd(h); j >= 0 {
+			if j := unquoted(h, ','); j >= 0 {
 				parameters, h = h[:j], h[j+1:]
 			} else {
 				h = ""
 			}
-			for p := range strings.SplitSeq(parameters, ";") {
+			for parameters != "" {
+				p := parameters
+				if j := unquoted(p, ';'); j >= 0 {
+					p, parameters = p[:j], p[j+1:]
+				} else {
+					parameters = ""
+				}
 				k, v, _ := strings.Cut(strings.TrimSpace(p), "=")
 				if !strings.EqualFold(strings.TrimSpace(k), "rel") {
 					continue
@@ -321,8 +327,8 @@ func nextLink(headers []string) string {
 	return ""
 }
 
-// linkEnd finds the comma after the parameters of a link.
-func linkEnd(s string) int {
+// unquoted finds a character outside of quoted strings.
+func unquoted(s string, c byte) int {
 	quoted := false
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -330,7 +336,7 @@ func linkEnd(s string) int {
 			i++
 		case s[i] == '"':
 			quoted = !quoted
-		case s[i] == ',' && !quoted:
+		case s[i] == c && !quoted:
 			return i
 		}
 	}

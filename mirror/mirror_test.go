@@ -800,7 +800,6 @@ func TestLargeBodiesMoveOrEnd(t *testing.T) {
 func TestCrowdedDirectory(t *testing.T) {
 	s := newService(t, crowd+10)
 	s.perPage = 1000
-	c := s.config(t, "")
 	var said []string
 	var mu sync.Mutex
 	src := fmt.Sprintf(`
@@ -808,7 +807,7 @@ list: {url: "%[1]s/records", records: ".records[]", page: {parameter: page}}
 record: {url: "%[1]s/records/{id}"}
 path: all/{id}.txt
 `, s.URL)
-	c = s.parse(t, src)
+	c := s.parse(t, src)
 	_, err := Run(t.Context(), Options{Config: c, Dir: t.TempDir(), Warn: func(s string) { mu.Lock(); said = append(said, s); mu.Unlock() }})
 	if err != nil || len(said) != 1 || !strings.Contains(said[0], "all/{id#2}/{id}.txt") {
 		t.Errorf("%v, %q", err, said)

@@ -96,11 +96,3 @@ func (s *seen) pass() {
 		}
 	}
 }
-
-func (s *seen) len() int {
-	n := 0
-	for i := range s.shards {
-		n += s.shards[i].n
-	}
-	return n
-}
