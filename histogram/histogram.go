@@ -4,8 +4,10 @@
 package histogram
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
+	"time"
 )
 
 // Histogram counts times in ns. The zero Histogram is empty and ready.
@@ -104,6 +106,12 @@ func (h *Histogram) MergeTimes(o *Histogram, k int64) {
 	h.n += k * o.n
 	h.sum += float64(k) * o.sum
 	h.least, h.most = min(h.least, o.least), max(h.most, o.most)
+}
+
+// String tells of the distribution in a line.
+func (h *Histogram) String() string {
+	at := func(q float64) time.Duration { return time.Duration(h.Quantile(q)) }
+	return fmt.Sprintf("%d times: least %v, median %v, p99 %v, greatest %v", h.n, at(0), at(.5), at(.99), at(1))
 }
 
 // Reset empties the histogram and keeps its memory.

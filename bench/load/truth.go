@@ -80,15 +80,22 @@ func (b *bench) truth(ctx context.Context) error {
 	if err := t.print(); err != nil {
 		return err
 	}
-	fmt.Printf("\nThe same with arrivals at equal gaps (D/M/1), 60 s each, beside a second open-loop tool\n")
+	fmt.Printf("\nThe same with arrivals at equal gaps (D/M/1), 240 s\n")
 	sigma := dm1(load)
 	fmt.Printf("(latency is exponential with mean %.4g ms)\n\n", service.Seconds()*1e3/(1-sigma))
 	law := func(q float64) float64 { return -math.Log(1-q) * service.Seconds() * 1e3 / (1 - sigma) }
 	t = newTable("truth", law(.5), law(.95), law(.99), law(.999))
-	t.headway(ctx, b, base+"/mm1", rate, time.Minute, "constant")
+	newTable("").seen(ctx, base) // forgets what wrk did
+	t.headway(ctx, b, base+"/mm1", rate, 4*time.Minute, "constant")
 	t.seen(ctx, base)
-	t.wrk2(ctx, b.wrk2, base+"/mm1", rate, time.Minute)
-	t.seen(ctx, base)
+	if err := t.print(); err != nil {
+		return err
+	}
+
+	fmt.Printf("\nA server that takes 20 ms, 30 s of 500 requests a second at equal gaps, beside a second open-loop tool\n\n")
+	t = newTable("truth", 20, 20, 20, 20)
+	t.headway(ctx, b, base+"/slow", 500, 30*time.Second, "constant")
+	t.wrk2(ctx, b.wrk2, base+"/slow", 500, 30*time.Second)
 	if err := t.print(); err != nil {
 		return err
 	}
