@@ -103,7 +103,7 @@ func (s *failures) take() []failure {
 	return p
 }
 
-func (s *failures) write(all []failure) error {
+func (s *failures) write(all []failure, durable bool) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -125,6 +125,9 @@ func (s *failures) write(all []failure) error {
 	}
 	if _, err := s.f.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("%s: %w", failedName, err)
+	}
+	if durable { // before the journal says that the list is done up to there
+		return s.f.Sync()
 	}
 	return nil
 }

@@ -353,7 +353,7 @@ func (r *run) all() (*Result, error) {
 		r.failures.settle()
 	}
 	if r.Progress != nil {
-		r.Progress(r.progress())
+		r.Progress(result.Progress)
 	}
 	switch {
 	case cause != nil:
@@ -578,6 +578,8 @@ func (r *run) close() {
 		r.jr.Close()
 	}
 	r.failures.close()
+	r.ids.free()
+	r.paths.free()
 	if r.lockFile >= 0 {
 		unix.Close(r.lockFile)
 	}
@@ -623,7 +625,7 @@ func (r *run) flush(last bool) error {
 	}
 	failed := r.failures.take()
 	r.mu.Unlock()
-	if err := r.failures.write(failed); err != nil {
+	if err := r.failures.write(failed, r.c.Durable); err != nil {
 		return err
 	}
 	r.jr.Done(done)

@@ -797,6 +797,42 @@ func TestLargeBodiesMoveOrEnd(t *testing.T) {
 	}
 }
 
+func TestHTTP2(t *testing.T) {
+	s := newService(t, 0)
+	var second atomic.Int64
+	h := s.Config.Handler
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 {
+			second.Add(1)
+		}
+		if r.URL.Path == "/records/13" && second.Load()%2 == 0 {
+			second.Add(1)
+			panic(http.ErrAbortHandler) // ends the stream within the body
+		}
+		h.ServeHTTP(w, r)
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	s.records = newService(t, 150).records
+	s.URL = server.URL
+	dir := t.TempDir()
+	x, err := mirrorTo(t, s.config(t, ""), dir)
+	if err == nil {
+		t.Errorf("a server of HTTP/2 alone took HTTP/1.1: %+v", x)
+	}
+	c := s.config(t, "")
+	c.HTTP.Protocol = "h2"
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if x, err = mirrorTo(t, c, dir); err != nil || x.Progress.Dialed > 3 || second.Load() < 150 {
+		t.Fatalf("%v, %+v, %d", err, x, second.Load())
+	}
+	s.whole(t, dir)
+}
+
 func TestCrowdedDirectory(t *testing.T) {
 	s := newService(t, crowd+10)
 	s.perPage = 1000

@@ -3,11 +3,15 @@ package mirror
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// seen is a set of hashes in 8 bytes each, and what the table has free: 10 to 16 bytes a
-// record, 10 to 16 MB a million. Beside a hash it keeps seven bits of a second one, and whether
-// it was met in this pass.
+// seen is a set of hashes in 8 bytes each, and what the table has free: 10 to 15 bytes a
+// record, 10 to 15 MB a million. Beside a hash it keeps seven bits of a second one, and whether
+// it was met in this pass. Its memory is not the garbage collector's, which would let it
+// take twice as much; free gives it back.
 type seen struct {
 	shards [256]shard
 }
@@ -15,6 +19,28 @@ type seen struct {
 type shard struct {
 	slots []uint64 // 56 bits of the hash, 7 of the tag, 1 for "this pass"; 0 is free
 	n     int
+	pages []byte // that the slots are in; nil if they are Go's
+}
+
+// resize gives a shard other slots, all free.
+func (s *shard) resize(n int) {
+	pages, err := unix.Mmap(-1, 0, 8*n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		s.slots, s.pages = make([]uint64, n), nil
+		return
+	}
+	s.pages = pages
+	s.slots = unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(pages))), n)
+}
+
+// free empties the set.
+func (s *seen) free() {
+	for i := range s.shards {
+		if p := s.shards[i].pages; p != nil {
+			unix.Munmap(p)
+		}
+		s.shards[i] = shard{}
+	}
 }
 
 const (
@@ -68,12 +94,15 @@ func (s *seen) put(h uint64, tag uint8, now bool) {
 	i, key := split(h)
 	sh := &s.shards[i]
 	if 5*(sh.n+1) > 4*len(sh.slots) {
-		old := sh.slots
-		sh.slots = make([]uint64, max(16, len(old)+len(old)/2))
+		old, pages := sh.slots, sh.pages
+		sh.resize(max(512, len(old)+len(old)/2))
 		for _, v := range old {
 			if v != 0 {
 				sh.slots[sh.slot(v&keyBits)] = v
 			}
+		}
+		if pages != nil {
+			unix.Munmap(pages)
 		}
 	}
 	at := sh.slot(key)

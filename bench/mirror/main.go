@@ -237,6 +237,7 @@ func (b *bench) measure(c *contestant, n int) error {
 	}
 	var out strings.Builder
 	cmd.Stderr = &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	begin := time.Now()
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w: %s", c.name, err, out.String())
