@@ -145,14 +145,14 @@ func (m *message) epoch() time.Time {
 	return time.Time{}
 }
 
-// place finds line and column of a byte; offsets must not fall between calls.
-type place struct {
+// offsets finds line and column of a byte; offsets must not fall between calls.
+type offsets struct {
 	data         []byte
 	at           int
 	line, column int
 }
 
-func (p *place) of(offset int64) (line, column int) {
+func (p *offsets) of(offset int64) (line, column int) {
 	if p.line == 0 {
 		p.line, p.column = 1, 1
 	}

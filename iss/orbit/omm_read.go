@@ -18,7 +18,7 @@ func readJSON(r io.Reader, c *collector) error {
 	if err != nil {
 		return err
 	}
-	where := place{data: data}
+	where := offsets{data: data}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	// wrong says where the decoder is; its own messages are about the same place.
