@@ -50,6 +50,9 @@ func readTLE(r io.Reader, c *collector) error {
 				lost()
 			}
 			first, firstAt = line, n
+		case strings.HasPrefix(line, "2 ") && len(line) > 60:
+			lost()
+			c.fail(&ParseError{n, 0, "line 2 of an element set without its line 1"})
 		default:
 			lost()
 			name, nameAt = line, n

@@ -76,7 +76,7 @@ func wrap(x float64) float64 {
 	if x < 0 {
 		x += 360e4
 	}
-	return x / 1e4
+	return math.Abs(x) / 1e4 // not -0
 }
 
 func shortNumber(n int) (string, error) {
