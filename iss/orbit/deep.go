@@ -188,7 +188,7 @@ func (d *deep) periodic(k *mean, t float64, mode Mode) {
 
 	k.i += i
 	k.e += e
-	sin, cos := math.Sincos(k.i)
+	sin, cos := sincos(k.i)
 	if k.i >= .2 {
 		node /= sin
 		k.argp += argp - cos*node

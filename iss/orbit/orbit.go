@@ -67,7 +67,7 @@ func New(e Elements, g Gravity, mode Mode) (*Orbit, error) {
 		e: e.Eccentricity, i: e.Inclination * degree, node: e.Node * degree,
 		argp: e.ArgPerigee * degree, m: e.MeanAnomaly * degree,
 	}
-	sin, cos := math.Sincos(o.i)
+	sin, cos := sincos(o.i)
 	o.tilt = o.field.tilt(sin, cos)
 	o.unKozai(e.MeanMotion / (1440 / twoPi))
 	o.rates()

@@ -95,7 +95,7 @@ func (o *Orbit) At(minutes float64) (State, error) {
 	if !(k.e >= 0 && k.e <= 1) {
 		return State{}, ErrPerturbed
 	}
-	sin, cos := math.Sincos(k.i)
+	sin, cos := sincos(k.i)
 	tilt := o.field.tilt(sin, cos)
 	return o.osculate(&k, &tilt)
 }

@@ -254,7 +254,16 @@ func FuzzReadTLE(f *testing.F) {
 	f.Add("ISS\n" + iss1 + "\n" + iss2)
 	f.Add(swap(iss1, 3, "Z9999") + "\n" + swap(iss2, 3, "Z9999"))
 	f.Fuzz(func(t *testing.T, text string) {
-		sets, err := Read(strings.NewReader(text), TLE)
+		// Few changes keep a checksum right, so that this is mended.
+		var mended strings.Builder
+		for line := range strings.Lines(text) {
+			if line = strings.TrimRight(line, " \t\r\n"); len(line) == 69 {
+				line = swap(line, 1, line[:1])
+			}
+			mended.WriteString(line + "\n")
+		}
+		Read(strings.NewReader(text), TLE)
+		sets, err := Read(strings.NewReader(mended.String()), TLE)
 		if len(sets) == 0 && err == nil {
 			t.Fatal("neither sets nor an error")
 		}

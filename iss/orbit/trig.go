@@ -43,3 +43,14 @@ func turn(s, c, d float64) (sin, cos float64) {
 	cd := -d2 * (1./2 - d2*(1./24-d2*(1./720-d2*(1./40320)))) // cosine less 1
 	return s + (s*cd + c*sd), c + (c*cd - s*sd)
 }
+
+// sincos is math.Sincos, but near 180 degrees rounded to the nearest: there the theory
+// divides by 1 + cos and by sin, and the last bit of either would show.
+func sincos(x float64) (sin, cos float64) {
+	if x < 3 || x > 3.3 {
+		return math.Sincos(x)
+	}
+	d := (math.Pi - x) + 1.2246467991473531772e-16 // π less float64(π)
+	half := math.Sin(d / 2)
+	return math.Sin(d), -(1 - 2*half*half)
+}
