@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,7 +75,6 @@ func Times(name string, r io.Reader) ([]float64, error) {
 	scan := bufio.NewScanner(r)
 	scan.Buffer(nil, 1<<20)
 	var stamps []time.Time
-	whole := true
 	for n := 1; scan.Scan(); n++ {
 		line := strings.TrimSpace(scan.Text())
 		if line == "" || line[0] == '#' {
@@ -84,7 +84,6 @@ func Times(name string, r io.Reader) ([]float64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 		}
-		whole = whole && e.Time.Nanosecond() == 0
 		stamps = append(stamps, e.Time)
 	}
 	if err := scan.Err(); err != nil {
@@ -93,6 +92,12 @@ func Times(name string, r io.Reader) ([]float64, error) {
 	if len(stamps) == 0 {
 		return nil, fmt.Errorf("%s: no line with a time", name)
 	}
+	return Offsets(stamps), nil
+}
+
+// Offsets is what Times returns of such times; there has to be one at least.
+func Offsets(stamps []time.Time) []float64 {
+	whole := !slices.ContainsFunc(stamps, func(t time.Time) bool { return t.Nanosecond() != 0 })
 	all := make([]float64, len(stamps))
 	for i, t := range stamps {
 		all[i] = float64(t.Sub(stamps[0])) / 1e6
@@ -101,7 +106,7 @@ func Times(name string, r io.Reader) ([]float64, error) {
 			all[i] += 1000 * s.Float64()
 		}
 	}
-	return all, nil
+	return all
 }
 
 func clip(s string) string {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +21,12 @@ import (
 func (r *Result) Report(o Options, started time.Time) *report.Report {
 	rep := newReport(o, started)
 	rep.Question = fmt.Sprintf("How does %s answer?", what(o))
-	if !r.Closed {
-		rep.Question = fmt.Sprintf("How does %s answer %.6g requests a second?", what(o), r.Offered())
+	switch {
+	case r.Closed:
+	case o.Times != nil:
+		rep.Question = fmt.Sprintf("How does %s answer the requests of the log, %s a second?", what(o), number(r.Offered()))
+	default:
+		rep.Question = fmt.Sprintf("How does %s answer %s requests a second?", what(o), number(o.Rate))
 	}
 	values := r.intervals(o.Seed, figures)
 	for _, f := range figures {
@@ -35,7 +40,9 @@ func (r *Result) Report(o Options, started time.Time) *report.Report {
 	rep.Cases = []report.Case{{Name: what(o), Params: params(o, r), Values: values}}
 	rep.Answer = r.answer(o)
 	rep.Warnings = append(rep.Warnings, r.warnings(o)...)
-	rep.Plots = append(rep.Plots, report.Distribution([]string{"latency"}, []*histogram.Histogram{&r.Latency}))
+	if r.Succeeded > 0 {
+		rep.Plots = append(rep.Plots, report.Distribution([]string{"latency"}, []*histogram.Histogram{&r.Latency}))
+	}
 	rep.Plots = append(rep.Plots, r.course()...)
 	rep.Tables = append(rep.Tables, r.phaseTable())
 	if t := r.targetTable(); len(t.Rows) > 0 {
@@ -109,16 +116,45 @@ func (r *Result) answer(o Options) string {
 	case r.Succeeded == 0:
 		return fmt.Sprintf("No request of %d succeeds: %s.", all, r.mainFault())
 	}
-	text := fmt.Sprintf("Half of the requests take up to %s, 99 %% up to %s",
-		duration(r.Latency.Quantile(.5)), duration(r.Latency.Quantile(.99)))
-	if r.Closed {
-		text = fmt.Sprintf("%.4g requests a second succeed in a closed loop of %d; half of them take up to %s, 99 %% up to %s",
-			r.Rate(), r.Lanes, duration(r.Latency.Quantile(.5)), duration(r.Latency.Quantile(.99)))
-	}
+	var parts []string
 	if r.Failed > 0 {
-		text += fmt.Sprintf("; %.3g %% fail: %s", 100*float64(r.Failed)/float64(all), r.mainFault())
+		parts = append(parts, fmt.Sprintf("%s %% of the requests fail: %s", share(r.Failed, all), r.mainFault()))
 	}
-	return text + "."
+	switch {
+	case r.Closed:
+		parts = append(parts, fmt.Sprintf("%s requests a second succeed in a closed loop of %d", number(r.Rate()), r.Lanes))
+	case r.behind():
+		parts = append(parts, fmt.Sprintf("of %s requests a second that were due, %s get a good answer in time: the server falls behind", number(r.Offered()), number(r.Rate())))
+	}
+	who := "half of the requests take"
+	if r.Failed > 0 {
+		who = "half of those that succeed take"
+	}
+	parts = append(parts, fmt.Sprintf("%s up to %s, 99 %% up to %s", who, duration(r.Latency.Quantile(.5)), duration(r.Latency.Quantile(.99))))
+	text := strings.Join(parts, "; ") + "."
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// behind says whether good answers came more slowly than requests were due, failures apart.
+func (r *Result) behind() bool {
+	return !r.Closed && float64(r.Succeeded-r.Came) > .05*float64(r.Succeeded) && r.Succeeded-r.Came > 20
+}
+
+// number writes a rate as a person would: no exponent, no digits that nobody knows.
+func number(x float64) string {
+	if x >= 1000 {
+		return strconv.FormatFloat(math.Round(x), 'f', -1, 64)
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// share is k of n in percent.
+func share(k, n int64) string {
+	x := 100 * float64(k) / float64(max(n, 1))
+	if x >= 10 {
+		return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64)
+	}
+	return fmt.Sprintf("%.2g", x)
 }
 
 // mainFault names what went wrong most often.
@@ -158,6 +194,7 @@ const (
 	busyGenerator = .85 // of the processors it may use
 	busyMachine   = .95
 	lateShare     = .01 // of the requests
+	several       = 10  // requests, for a share to mean anything
 	muchDelay     = 2 * time.Millisecond
 )
 
@@ -170,8 +207,8 @@ func (r *Result) Limited() string {
 		return fmt.Sprintf("%d requests failed because this machine ran out of something: %s", r.Faults[Exhausted], r.why())
 	case g.Busy > busyGenerator:
 		return fmt.Sprintf("the generator was busy for %.0f %% of the processor time that it may use: its limit, not the server's; use more machines, fewer requests a second, or HTTP without TLS", 100*g.Busy)
-	case !r.Closed && float64(r.Late) > lateShare*all:
-		return fmt.Sprintf("%.2g %% of the requests left more than 1 ms late though a connection was free (99 %% within %s): the generator did not get a processor in time, and its delay is part of the latencies", 100*float64(r.Late)/all, duration(r.Lateness.Quantile(.99)))
+	case !r.Closed && r.Late >= several && float64(r.Late) > lateShare*all:
+		return fmt.Sprintf("%s %% of the requests left more than 1 ms late though a connection was free (99 %% within %s): the generator did not get a processor in time, and its delay is part of the latencies", share(r.Late, r.Succeeded+r.Failed), duration(r.Lateness.Quantile(.99)))
 	case g.Delay > muchDelay && g.Delay.Seconds()*1e3 > .1*r.Latency.Quantile(.99)/1e6:
 		return fmt.Sprintf("the generator's own work waited for a processor, up to %v in 99 %% of all cases, which is in the latencies", g.Delay.Round(100*time.Microsecond))
 	}
@@ -190,13 +227,16 @@ func (r *Result) warnings(o Options) []string {
 	if g := r.Generator; g.Machine > busyMachine && g.Busy <= busyGenerator && local(o) {
 		all = append(all, fmt.Sprintf("the machine was busy for %.0f %% of its processor time: server and generator, which runs here too, take it from each other", 100*g.Machine))
 	}
-	if float64(r.Waited) > lateShare*n && !r.Closed {
+	if r.Waited >= several && float64(r.Waited) > lateShare*n && !r.Closed {
 		// Little: connections in use are rate times the time that each is used.
 		held := (r.Wait.Mean() + r.Body.Mean()) / 1e9
-		text := fmt.Sprintf("%.2g %% of the requests waited for a free connection (99 %% of all left within %s): that is part of their latency, as users would have it", 100*float64(r.Waited)/n, duration(r.Queue.Quantile(.99)))
-		if need := r.Offered() * held; need < .8*float64(r.Lanes) {
+		text := fmt.Sprintf("%s %% of the requests waited for a free connection (99 %% of all left within %s): that is part of their latency, as users would have it", share(r.Waited, r.Succeeded+r.Failed), duration(r.Queue.Quantile(.99)))
+		switch need := r.Offered() * held; {
+		case r.Limited() != "" || r.Generator.Machine > busyMachine:
+			// Whether server or generator stood still cannot be told.
+		case need < .8*float64(r.Lanes):
 			text += fmt.Sprintf("; on average %.3g of %d were in use, so answers must have stopped for a time", need, r.Lanes)
-		} else {
+		default:
 			text += fmt.Sprintf("; the server did not keep up, or more than %d connections are needed", r.Lanes)
 		}
 		all = append(all, text)
@@ -205,7 +245,7 @@ func (r *Result) warnings(o Options) []string {
 		all = append(all, fmt.Sprintf("latencies are of the %d requests that succeeded; %d failed", r.Succeeded, r.Failed))
 	}
 	if r.Succeeded > 0 && r.Succeeded < 1000 {
-		all = append(all, fmt.Sprintf("%d requests are few for a p99: ten of them lie beyond it at best", r.Succeeded))
+		all = append(all, fmt.Sprintf("%d good answers are few for a p99: fewer than ten lie beyond it", r.Succeeded))
 	}
 	if o.NewConnections {
 		if low, high, err := limits.Ports(); err == nil {

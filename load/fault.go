@@ -19,6 +19,7 @@ type Fault uint8
 const (
 	None Fault = iota
 	Unsent
+	Pending
 	Name
 	Connect
 	TLS
@@ -35,6 +36,7 @@ const (
 var faultNames = [faults]string{
 	None:      "",
 	Unsent:    "never sent: no connection was free",
+	Pending:   "no answer yet when the run was interrupted",
 	Name:      "host not found",
 	Connect:   "no connection",
 	TLS:       "TLS handshake failed",

@@ -14,7 +14,7 @@ import (
 // WriteHDR writes the latencies of the requests that succeeded as an HDR histogram log,
 // in ns, an interval for each part of the run: what other tools draw, and what a
 // simulation takes as an empirical distribution.
-func (r *Result) WriteHDR(w io.Writer, started time.Time) error {
+func (r *Result) WriteHDR(w io.Writer) error {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	if err := log.OutputLogFormatVersion(); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (r *Result) WriteHDR(w io.Writer, started time.Time) error {
 	if err := log.OutputComment("[Latencies in ns, from when a request was due until its last byte]"); err != nil {
 		return err
 	}
-	if err := log.OutputStartTime(started.UnixMilli()); err != nil {
+	if err := log.OutputStartTime(r.Begun.UnixMilli()); err != nil {
 		return err
 	}
 	if err := log.OutputLegend(); err != nil {
@@ -34,7 +34,7 @@ func (r *Result) WriteHDR(w io.Writer, started time.Time) error {
 		parts = []Piece{{End: r.Duration, Latency: &r.Latency}}
 	}
 	for _, p := range parts {
-		if err := hdrInterval(log, started, p.Begin, p.End, p.Latency); err != nil {
+		if err := hdrInterval(log, r.Begun, p.Begin, p.End, p.Latency); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,8 @@ type Job struct {
 	Rounds int
 	// Objective, if not empty, asks for the highest rate that keeps it.
 	Objective Objective
+	// MaxRate bounds the search; 0 is no bound.
+	MaxRate float64
 
 	// Notes are warnings that the report shall have, too.
 	Notes []string
@@ -93,11 +95,16 @@ func (j *Job) versus(words []string, name string, set func(*Options, float64) er
 	if len(words) < 2 {
 		return errors.New("want two or more, of which the first is the baseline")
 	}
+	seen := map[float64]bool{}
 	for _, w := range words {
 		v, err := strconv.ParseFloat(strings.TrimSpace(w), 64)
 		if err != nil {
 			return fmt.Errorf("%q is no number", w)
 		}
+		if seen[v] {
+			return fmt.Errorf("%g is there twice", v)
+		}
+		seen[v] = true
 		o := j.Options
 		if err := set(&o, v); err != nil {
 			return err
@@ -105,7 +112,7 @@ func (j *Job) versus(words []string, name string, set func(*Options, float64) er
 		if err := o.Check(); err != nil {
 			return err
 		}
-		j.variants = append(j.variants, variant{fmt.Sprintf("%g %s", v, name), map[string]float64{name: v}, o})
+		j.variants = append(j.variants, variant{fmt.Sprintf("%s %g", name, v), map[string]float64{name: v}, o})
 	}
 	return nil
 }
@@ -116,7 +123,10 @@ func (j *Job) VersusProtocols(names []string) error {
 		return errors.New("want two or more, of which the first is the baseline")
 	}
 	j.question = fmt.Sprintf("Which HTTP is best for %s?", what(j.Options))
-	for _, w := range names {
+	for i, w := range names {
+		if slices.Contains(names[:i], w) {
+			return fmt.Errorf("%s is there twice", w)
+		}
 		o := j.Options
 		name := ""
 		switch w {
@@ -148,8 +158,8 @@ func (j *Job) run(ctx context.Context) (*report.Report, func(io.Writer) error, e
 	}
 	switch {
 	case len(j.Objective.Terms) > 0:
-		if j.Options.Duration < 5*time.Second {
-			return nil, nil, &UsageError{fmt.Errorf("--duration %v is too short to search a rate: want 5s or more", j.Options.Duration)}
+		if j.Options.Duration < 10*time.Second {
+			return nil, nil, &UsageError{fmt.Errorf("--duration %v is too short to search a rate: want 10s or more", j.Options.Duration)}
 		}
 		return j.search(ctx)
 	case len(j.variants) > 0:
@@ -168,10 +178,13 @@ func (j *Job) run(ctx context.Context) (*report.Report, func(io.Writer) error, e
 	if r == nil {
 		return nil, nil, err
 	}
-	if r.Succeeded+r.Failed == 0 && err != nil {
+	if r.Succeeded+r.Failed == 0 {
+		if err == nil {
+			err = fmt.Errorf("no request was due in the %v that count: want a higher rate or more time", o.Duration)
+		}
 		return nil, nil, err
 	}
-	return r.Report(o, started), func(w io.Writer) error { return r.WriteHDR(w, started) }, err
+	return r.Report(o, started), func(w io.Writer) error { return r.WriteHDR(w) }, err
 }
 
 func (j *Job) progress(phase string, p Progress) {
@@ -235,7 +248,16 @@ func (j *Job) compare(ctx context.Context) (*report.Report, func(io.Writer) erro
 	rep.Cases = cases
 	rep.Metrics = plan.Metrics
 	j.told(rep, pooled)
-	rep.Answer = j.verdict(rep)
+	few := j.few(pooled, j.Rounds)
+	rep.Answer = j.verdict(rep, few > 0)
+	if few > 0 {
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("a turn has %d good answers, too few for a p95 or p99, which are nearly its slowest: more --duration, or a higher rate", few))
+	}
+	for i, r := range pooled {
+		if r.Succeeded == 0 {
+			rep.Answer = fmt.Sprintf("%s: no request of %d succeeds: %s.", j.variants[i].name, r.Failed, r.mainFault())
+		}
+	}
 	var names []string
 	var of []*histogram.Histogram
 	for i, v := range j.variants {
@@ -255,7 +277,7 @@ func (j *Job) compare(ctx context.Context) (*report.Report, func(io.Writer) erro
 	if len(j.variants[0].params) > 0 {
 		delete(rep.Environment.More, "connections")
 	}
-	return rep, func(w io.Writer) error { return pooled[0].WriteHDR(w, started) }, err
+	return rep, func(w io.Writer) error { return pooled[0].WriteHDR(w) }, err
 }
 
 // told leaves out what says nothing: that all requests succeed everywhere, and the rate of answers
@@ -277,7 +299,11 @@ func (j *Job) told(rep *report.Report, pooled []*Result) {
 
 // verdict says in words what the comparison found: by answers a second in a closed loop,
 // else by the p99 latency, and where that shows nothing, by the median.
-func (j *Job) verdict(rep *report.Report) string {
+func (j *Job) verdict(rep *report.Report, few bool) string {
+	if !j.Options.Closed && few {
+		text, _ := compared(rep, middling, "median latency", true)
+		return text
+	}
 	if j.Options.Closed {
 		text, _ := compared(rep, answers, "answers a second", false)
 		return text
@@ -289,6 +315,19 @@ func (j *Job) verdict(rep *report.Report) string {
 		}
 	}
 	return text
+}
+
+// few is how many good answers the turns of a variant have where they are too few for a p99, else 0.
+func (j *Job) few(pooled []*Result, turns int) int64 {
+	const enough = 200
+	least := int64(enough)
+	for _, r := range pooled {
+		least = min(least, r.Succeeded/int64(max(turns, 1)))
+	}
+	if least < enough {
+		return max(least, 1)
+	}
+	return 0
 }
 
 // compared says which case is best by a metric, and whether any differs from the baseline.
@@ -332,6 +371,8 @@ func (r *Result) merged(o *Result) *Result {
 		return o
 	}
 	r.Duration += o.Duration
+	r.Lasted += o.Lasted
+	r.Came += o.Came
 	r.Pieces, r.blocks = nil, nil // of turns, which have no common course
 	for _, h := range []struct{ to, from *histogram.Histogram }{
 		{&r.Latency, &o.Latency}, {&r.Queue, &o.Queue}, {&r.Wait, &o.Wait}, {&r.Body, &o.Body}, {&r.Lookup, &o.Lookup},

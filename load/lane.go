@@ -169,12 +169,17 @@ func (c *held) alive() bool {
 		return false
 	}
 	alive := true
-	err = raw.Read(func(fd uintptr) bool {
-		var b [1]byte
-		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	err = raw.Control(func(fd uintptr) {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}}
+		if _, err := unix.Poll(p, 0); err != nil {
+			return
+		}
 		// Under TLS what waits may be a ticket, which is no end.
-		alive = n < 0 && (errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)) || n > 0 && c.NetConn() != nc
-		return true
+		bad := int16(unix.POLLRDHUP | unix.POLLHUP | unix.POLLERR)
+		if c.NetConn() == nc {
+			bad |= unix.POLLIN
+		}
+		alive = p[0].Revents&bad == 0
 	})
 	return err == nil && alive
 }
@@ -194,7 +199,7 @@ func (c *shared) mux(r *wire.Request) (*wire.Mux, error) {
 		if m.Open() {
 			return m, nil
 		}
-		m.Close()
+		// Others may still have exchanges on it, which the server finishes; then it ends by itself.
 		delete(c.m, key)
 	}
 	nc, http2, p, err := c.s.dial(r)
@@ -243,6 +248,13 @@ func (l *stream) do(r *wire.Request, e *event) error {
 	ctx, cancel := context.WithTimeout(l.s.ctx, l.s.o.Timeout)
 	defer cancel()
 	p, body, err := m.Do(ctx, r)
+	for again := 0; err != nil && wire.Refused(err) && ctx.Err() == nil && again < 3; again++ {
+		// The server ends the connection and has not looked at the request: it goes over another.
+		if m, err = l.mux(r); err != nil {
+			return err
+		}
+		p, body, err = m.Do(ctx, r)
+	}
 	e.first = l.s.now()
 	if err != nil {
 		e.first = 0

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -396,5 +397,69 @@ func TestReplay(t *testing.T) {
 	r := run(t, o)
 	if r.Succeeded != 3 || paths[0].Load() != 1 || paths[1].Load() != 1 || paths[2].Load() != 1 {
 		t.Errorf("%d succeed", r.Succeeded)
+	}
+}
+
+// A server's own idle timeout is no fault of the server, under TLS either, where the end is announced.
+func TestIdleConnectionsThatTheServerEnds(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		s.Config.IdleTimeout = 200 * time.Millisecond
+		if secure {
+			s.StartTLS()
+		} else {
+			s.Start()
+		}
+		o := to(t, s.URL)
+		o.Rate, o.Duration, o.Connections = 8, 2*time.Second, 8
+		if secure {
+			o.Dialer.TLS = s.Client().Transport.(*http.Transport).TLSClientConfig
+		}
+		r := run(t, o)
+		if r.Succeeded != 16 || r.Opened == 0 {
+			t.Errorf("TLS %v: %d of 16 succeed over %d new connections: %v", secure, r.Succeeded, r.Opened, r.Examples)
+		}
+		s.Close()
+	}
+}
+
+// Who interrupts a run because the server hangs is told that it does.
+func TestInterruptedInAStall(t *testing.T) {
+	end := make(chan struct{})
+	s := serve(t, func(http.ResponseWriter, *http.Request) { <-end })
+	defer close(end)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(500*time.Millisecond, cancel)
+	defer cancel()
+	o := to(t, s.URL)
+	o.Duration = time.Minute
+	r, err := Run(ctx, o)
+	if err == nil || r == nil || r.Faults[Pending] != 8 || r.Faults[Unsent] < 50 || r.Faults[Unsent] > 120 {
+		t.Fatalf("%v, %v", err, r.Faults)
+	}
+	if a := r.answer(o); !strings.Contains(a, "No request of") {
+		t.Error(a)
+	}
+}
+
+// A server over HTTP/2 that ends its connections now and then loses no request.
+func TestGoAway(t *testing.T) {
+	var s *httptest.Server
+	s = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rand.IntN(20) == 0 {
+			w.Header().Set("Connection", "close") // HTTP/2 says GOAWAY
+		}
+		time.Sleep(5 * time.Millisecond)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	o := to(t, s.URL)
+	o.Dialer.TLS = s.Client().Transport.(*http.Transport).TLSClientConfig
+	o.Connections, o.Streams, o.Rate, o.Duration = 2, 20, 400, time.Second
+	r := run(t, o)
+	if r.Succeeded != 400 || r.Opened < 2 {
+		t.Errorf("%d of 400 succeed over %d connections: %v", r.Succeeded, r.Opened, r.Examples)
 	}
 }

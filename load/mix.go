@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,8 +23,9 @@ type Mix struct {
 	Method string
 	Header http.Header
 	Body   []byte
-	// Skipped is how many lines of an access log ReadFile left out.
-	Skipped int
+	// Skipped is how many requests of an access log ReadFile left out, because they may change
+	// something at the server and a log does not hold their bodies; Garbled how many lines it could not read.
+	Skipped, Garbled int
 }
 
 // Targets makes a target of each URL. A weight may stand before it, as in 3=http://host/a.
@@ -32,9 +34,9 @@ func (m Mix) Targets(urls []string) ([]Target, error) {
 	for _, s := range urls {
 		t := Target{}
 		if before, after, ok := strings.Cut(s, "="); ok {
-			if w, err := strconv.ParseFloat(before, 64); err == nil {
-				if !(w > 0) || w > 1e9 {
-					return nil, fmt.Errorf("%s: want a weight above 0", s)
+			if w, err := strconv.ParseFloat(before, 64); err == nil || !strings.Contains(before, "/") && strings.Contains(after, "://") {
+				if err != nil || !(w > 0) || w > 1e9 {
+					return nil, fmt.Errorf("%s: want a weight above 0 before the =", s)
 				}
 				t.Weight, s = w, after
 			}
@@ -73,14 +75,7 @@ func (m *Mix) ReadFile(o *Options, name, base string, timed bool, speed float64)
 	}
 	o.InOrder = true
 	if timed {
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return fmt.Errorf("%s: --replay reads it twice: %w", name, err)
-		}
-		at, err := accesslog.Times(name, f)
-		if err != nil {
-			return err
-		}
-		if err := o.replay(lines, at, speed); err != nil {
+		if err := o.replay(lines, speed); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -93,7 +88,7 @@ func (m *Mix) ReadFile(o *Options, name, base string, timed bool, speed float64)
 // line is a request of a file.
 type line struct {
 	request *wire.Request
-	index   int // of the line among those that count
+	at      time.Time // that the log says; zero if it is no log
 }
 
 // read reads the requests of a file; those of an access log that would change something at the
@@ -103,17 +98,23 @@ func (m *Mix) read(name string, r io.Reader, root *url.URL) ([]line, error) {
 	scan.Buffer(nil, 1<<20)
 	var all []line
 	known := map[string]*wire.Request{}
-	index := -1
-	for n := 1; scan.Scan(); n++ {
+	n, read, isLog := 0, 0, false
+	for scan.Scan() {
+		n++
 		text := strings.TrimSpace(scan.Text())
 		if text == "" || text[0] == '#' {
 			continue
 		}
-		index++
-		method, target, ok, err := m.parse(text)
+		method, target, at, ok, err := m.parse(text)
+		if err != nil && read > 0 && isLog {
+			m.Garbled++ // what attacks a server looks like in its log
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 		}
+		read++
+		isLog = !at.IsZero()
 		if !ok {
 			m.Skipped++
 			continue
@@ -137,33 +138,42 @@ func (m *Mix) read(name string, r io.Reader, root *url.URL) ([]line, error) {
 		if len(all) == maxRequests {
 			return nil, fmt.Errorf("%s: more than %d requests", name, maxRequests)
 		}
-		all = append(all, line{q, index})
+		all = append(all, line{q, at})
+	}
+	if errors.Is(scan.Err(), bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%s:%d: the line is longer than 1 MiB", name, n+1)
 	}
 	if err := scan.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	if m.Garbled > read {
+		return nil, fmt.Errorf("%s: it is no access log: %d of %d lines cannot be read", name, m.Garbled, m.Garbled+read)
+	}
 	if len(all) == 0 {
+		if m.Skipped > 0 {
+			return nil, fmt.Errorf("%s: it holds no request to send: none of its %d lines has a GET or HEAD, as the Common Log Format has it", name, m.Skipped)
+		}
 		return nil, fmt.Errorf("%s: it holds no request to send", name)
 	}
 	return all, nil
 }
 
 // parse reads a line; ok is false if it is one of a log and not to be sent.
-func (m *Mix) parse(text string) (method, target string, ok bool, err error) {
+func (m *Mix) parse(text string) (method, target string, at time.Time, ok bool, err error) {
 	fields := strings.Fields(text)
 	address := func(s string) bool { return strings.HasPrefix(s, "/") || strings.Contains(s, "://") }
 	switch {
 	case len(fields) == 1 && address(fields[0]):
-		return orGet(m.Method), fields[0], true, nil
+		return orGet(m.Method), fields[0], at, true, nil
 	case len(fields) == 2 && address(fields[1]) && strings.ToUpper(fields[0]) == fields[0]:
-		return fields[0], fields[1], true, nil
+		return fields[0], fields[1], at, true, nil
 	}
 	e, err := accesslog.Parse(text)
 	if err != nil {
-		return "", "", false, fmt.Errorf("%q is no path, no URL, no METHOD and path, and no line of an access log", clip(text))
+		return "", "", at, false, fmt.Errorf("%q is no path, no URL, no METHOD and path, and no line of an access log", clip(text))
 	}
 	ok = (e.Method == http.MethodGet || e.Method == http.MethodHead) && address(e.URI)
-	return e.Method, e.URI, ok, nil
+	return e.Method, e.URI, e.Time, ok, nil
 }
 
 func orGet(method string) string {
@@ -181,12 +191,26 @@ func clip(s string) string {
 }
 
 // replay sets the times of the requests, in order of time.
-func (o *Options) replay(lines []line, at []float64, speed float64) error {
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(at[a.index], at[b.index]) })
-	first := at[lines[0].index]
-	for _, l := range lines {
-		o.Times = append(o.Times, time.Duration((at[l.index]-first)/speed*1e6))
+func (o *Options) replay(lines []line, speed float64) error {
+	stamps := make([]time.Time, len(lines))
+	for i, l := range lines {
+		if l.at.IsZero() {
+			return fmt.Errorf("%s %s has no time: --replay wants an access log", l.request.Method, l.request.URL)
+		}
+		stamps[i] = l.at
 	}
+	at := accesslog.Offsets(stamps)
+	order := make([]int, len(lines))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(at[a], at[b]) })
+	sorted := make([]line, len(lines))
+	for i, k := range order {
+		sorted[i] = lines[k]
+		o.Times = append(o.Times, time.Duration((at[k]-at[order[0]])/speed*1e6))
+	}
+	copy(lines, sorted)
 	if last := o.Times[len(o.Times)-1]; last > 7*24*time.Hour {
 		return fmt.Errorf("the log spans %v: want a week at most; --speed makes it shorter", last.Round(time.Hour))
 	}

@@ -180,7 +180,7 @@ func TestIntervalsCover(t *testing.T) {
 // What is written as an HDR log comes back as a distribution with the same mean and quantiles.
 func TestHDRRoundTrip(t *testing.T) {
 	luck := dist.NewStream(1, "latencies")
-	r := &Result{Duration: time.Second}
+	r := &Result{Duration: time.Second, Begun: time.Unix(1e9, 0)}
 	for i := range pieces {
 		p := Piece{Begin: time.Duration(i) * time.Second / pieces, End: time.Duration(i+1) * time.Second / pieces}
 		p.Latency = &r.Latency
@@ -196,7 +196,7 @@ func TestHDRRoundTrip(t *testing.T) {
 	}
 	r.Succeeded = 5000
 	var b bytes.Buffer
-	if err := r.WriteHDR(&b, time.Unix(1e9, 0)); err != nil {
+	if err := r.WriteHDR(&b); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dist.ReadHDR("log", &b, 1e-6)

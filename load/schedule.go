@@ -53,20 +53,20 @@ func (s *schedule) take(free int64) (at int64, target int, ok bool) {
 	return at, s.pick(), true
 }
 
-// unsent is how many requests were due before the end and never left.
-func (s *schedule) unsent() int64 {
+// unsent is how many requests were due in [from, to) and never left.
+func (s *schedule) unsent(from, to int64) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left < 0 {
-		return 0
+	at, ok := s.left, s.left >= 0
+	if !s.over { // nobody has asked for more
+		at, ok = s.times()
 	}
-	n := int64(1)
-	for {
-		if _, ok := s.times(); !ok {
-			return n
+	for ; ok && at < to; at, ok = s.times() {
+		if at >= from {
+			n++
 		}
-		n++
 	}
+	return n
 }
 
 // arrivals returns the times of the open loop in ns, until the end.

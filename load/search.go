@@ -70,7 +70,7 @@ func (j *Job) search(ctx context.Context) (*report.Report, func(io.Writer) error
 	if err != nil && len(limits) < effect.MinN {
 		return nil, nil, err
 	}
-	return f.report(limits, low, high, started), func(w io.Writer) error { return f.pooled().WriteHDR(w, started) }, err
+	return f.report(limits, low, high, started), func(w io.Writer) error { return f.pooled().WriteHDR(w) }, err
 }
 
 type finder struct {
@@ -140,8 +140,8 @@ func (f *finder) bracket(ctx context.Context) (low, high probe, err error) {
 				break
 			}
 			if rate /= 2; rate*f.each.Seconds() < least || time.Since(f.began) > f.o.Duration {
-				return low, high, fmt.Errorf("%s: %w, down to %.3g requests a second: there %s",
-					f.j.Objective, errNever, p.rate, missed(p.r, f.j.Objective))
+				return low, high, fmt.Errorf("%s: %w, down to %s a second: there %s; at lower rates runs of %v have too few requests, which a longer --duration would mend",
+					f.j.Objective, errNever, number(p.rate), missed(p.r, f.j.Objective), f.each.Round(time.Millisecond))
 			}
 			continue
 		}
@@ -153,10 +153,15 @@ func (f *finder) bracket(ctx context.Context) (low, high probe, err error) {
 			f.stuck = why
 			return low, probe{}, nil
 		}
-		if rate *= 2; rate > maxRate {
-			f.stuck = "no higher rate is allowed"
+		most := f.j.MaxRate
+		if most == 0 {
+			most = maxRate
+		}
+		if rate >= most {
+			f.stuck = "no higher rate was allowed"
 			return low, probe{}, nil
 		}
+		rate = min(2*rate, most)
 	}
 	for high.rate/low.rate > 1.1 {
 		p, err := f.measure(ctx, math.Sqrt(low.rate*high.rate), "search")
@@ -270,6 +275,9 @@ func (f *finder) pooled() *Result {
 	r := &Result{Statuses: map[int]int64{}, Faults: map[Fault]int64{}, Examples: map[Fault]error{}}
 	for _, p := range f.all {
 		if p.distance <= 0 {
+			if r.Begun.IsZero() {
+				r.Begun = p.r.Begun
+			}
 			r.merged(p.r)
 		}
 	}
@@ -286,8 +294,12 @@ func (f *finder) report(limits []float64, low, high probe, started time.Time) *r
 		e := effect.Of(logs(limits), 0, f.o.Seed)
 		v := report.Value{Value: math.Exp(e.Value), Low: math.Exp(e.Low), High: math.Exp(e.High), N: e.N}
 		c.Values["rate"] = v
-		rep.Answer = fmt.Sprintf("%s serves %.4g requests a second (%.4g to %.4g) with %s.", what(f.o), v.Value, v.Low, v.High, objective)
+		rep.Answer = fmt.Sprintf("%s serves %s requests a second (%s to %s) with %s.", what(f.o), number(v.Value), number(v.Low), number(v.High), objective)
 		if n := v.Value * f.each.Seconds() * .8; n < f.j.Objective.sharp() {
+			// So short a run says more of how it begins than of the server: too rosy, and no interval shows that.
+			v.Low, v.High = math.Inf(-1), math.Inf(1)
+			c.Values["rate"] = v
+			rep.Answer = fmt.Sprintf("%s may serve about %s requests a second with %s, but the runs were too short to know.", what(f.o), number(v.Value), objective)
 			rep.Warnings = append(rep.Warnings, fmt.Sprintf("each short run had about %.0f requests, too few to see %s well; --duration %v would do",
 				n, objective, (probes*time.Duration(f.j.Objective.sharp()/v.Value/.8*1e9)).Round(time.Second)))
 		}
@@ -296,7 +308,7 @@ func (f *finder) report(limits []float64, low, high probe, started time.Time) *r
 		}
 	} else {
 		c.Values["rate"] = report.Value{Value: low.rate, Low: low.rate, High: math.Inf(1), N: 1}
-		rep.Answer = fmt.Sprintf("%s serves at least %.4g requests a second with %s: the generator cannot send more.", what(f.o), low.rate, objective)
+		rep.Answer = fmt.Sprintf("%s serves at least %s requests a second with %s.", what(f.o), number(low.rate), objective)
 		rep.Warnings = append(rep.Warnings, f.stuck)
 	}
 	rep.Cases = []report.Case{c}

@@ -36,7 +36,7 @@ type self struct {
 const latencies = "/sched/latencies:seconds"
 
 func watchSelf() *self {
-	s := &self{begin: time.Now(), cpu: cpuTime(), processors: runtime.GOMAXPROCS(0)}
+	s := &self{begin: time.Now(), cpu: cpuTime(), processors: min(runtime.GOMAXPROCS(0), runtime.NumCPU())}
 	s.idle, s.total = machine()
 	s.sample = []metrics.Sample{{Name: latencies}}
 	metrics.Read(s.sample)

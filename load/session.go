@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -80,6 +81,11 @@ func open(ctx context.Context, o Options) (*session, error) {
 			}
 			return nil, unreachable(t, err)
 		}
+		if http2 && o.NewConnections {
+			nc.Close()
+			s.close()
+			return nil, &UsageError{errors.New("over HTTP/2 a new connection for every request is not to be had: leave out --no-keepalive, or take --protocol h1")}
+		}
 		if err := s.greet(nc, http2); err != nil {
 			s.close()
 			return nil, fmt.Errorf("%s does not speak HTTP/2: %w", t.Request.Host, err)
@@ -137,12 +143,13 @@ func (s *session) makeRoom(servers int) error {
 	if s.http2 {
 		n = s.connections()
 	}
-	want := uint64(n*servers + 64)
+	const comfortable, least = 64, 12 // beside the connections
+	want := uint64(n*servers + comfortable)
 	got, err := limits.RaiseFiles(want)
-	if err == nil || got >= want {
+	if err == nil || got >= uint64(n*servers+least) {
 		return nil
 	}
-	return fmt.Errorf("%d connections need %d descriptors, and this process may have %d (%w); ulimit -n %d, or LimitNOFILE in a unit of systemd, allows more", n*servers, want, got, err, want)
+	return fmt.Errorf("connections: %d of them need %d descriptors, and this process may have %d (%w); ulimit -n %d, or LimitNOFILE in a unit of systemd, allows more", n*servers, want, got, err, want)
 }
 
 func (s *session) makeLanes() {
@@ -252,7 +259,9 @@ func (s *session) run(ctx context.Context, o Options) (*Result, error) {
 	}
 	// When ctx ends, nothing more is sent, and what is under way is waited for as briefly
 	// as a person waits who has asked for the end.
+	var interrupted atomic.Int64
 	hurry := context.AfterFunc(ctx, func() {
+		interrupted.Store(s.now())
 		time.Sleep(200 * time.Millisecond)
 		for _, l := range s.lanes {
 			l.abort()
@@ -271,11 +280,15 @@ func (s *session) run(ctx context.Context, o Options) (*Result, error) {
 		s.show(ctx, halt, o, t, end)
 	}()
 	wg.Wait()
+	halted := end
+	if ctx.Err() != nil {
+		halted = interrupted.Load()
+	}
 	cancel()
 	<-stopped
 	self.stop()
-	if !o.Closed && ctx.Err() == nil {
-		t.unsent(plan.unsent())
+	if !o.Closed {
+		t.unsent(plan.unsent(warm, min(end, halted)))
 	}
 	r := t.result(s, self)
 	if ctx.Err() != nil {
@@ -330,10 +343,10 @@ func (w *worker) work() {
 		}
 		now = e.done
 		if err != nil {
-			if w.ctx.Err() != nil {
-				break // cut off by the end, which is not the server's fault
-			}
 			e.fault = faultOf(err)
+			if w.ctx.Err() != nil {
+				e.fault = Pending // cut off, which is not the server's fault, but its silence is
+			}
 			w.tally.example(e.fault, err)
 			w.pause(e.fault)
 			now = w.s.now()

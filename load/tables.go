@@ -14,9 +14,9 @@ import (
 func (r *Result) course() []report.Plot {
 	time := report.Axis{Name: "time", Unit: "s"}
 	latency := report.Plot{Title: "Latency in the course of the run", Note: "by when requests were due", X: time, Y: report.Axis{Name: "latency", Unit: "ms", Scale: "log"}}
-	rates := report.Plot{Title: "Requests in the course of the run", Note: "by when they were due", X: time, Y: report.Axis{Name: "requests", Unit: "requests/s"}}
+	rates := report.Plot{Title: "Requests in the course of the run", X: time, Y: report.Axis{Name: "requests", Unit: "requests/s"}}
 	lines := []report.Line{{Name: "median"}, {Name: "p99"}, {Name: "slowest"}}
-	ok, failed := report.Line{Name: "succeeded"}, report.Line{Name: "failed"}
+	ok, failed := report.Line{Name: "good answers, by when they came"}, report.Line{Name: "failed, by when they were due"}
 	for _, p := range r.joined() {
 		at := (p.Begin + p.End).Seconds() / 2
 		width := (p.End - p.Begin).Seconds()
@@ -25,7 +25,7 @@ func (r *Result) course() []report.Plot {
 				lines[i].Points = append(lines[i].Points, report.Point{X: at, Y: p.Latency.Quantile(q) / 1e6})
 			}
 		}
-		ok.Points = append(ok.Points, report.Point{X: at, Y: float64(p.OK) / width})
+		ok.Points = append(ok.Points, report.Point{X: at, Y: float64(p.Came) / width})
 		failed.Points = append(failed.Points, report.Point{X: at, Y: float64(p.Failed) / width})
 	}
 	latency.Lines = lines
@@ -50,9 +50,10 @@ func (r *Result) joined() []Piece {
 	for i := 0; i+k <= len(r.Pieces); i += k {
 		p := r.Pieces[i]
 		p.Latency = &histogram.Histogram{}
-		p.OK, p.Failed = 0, 0
+		p.OK, p.Failed, p.Came = 0, 0, 0
 		for _, q := range r.Pieces[i : i+k] {
 			p.OK += q.OK
+			p.Came += q.Came
 			p.Failed += q.Failed
 			p.Latency.Merge(q.Latency)
 			p.End = q.End
@@ -133,6 +134,6 @@ func (r *Result) generatorTable() report.Table {
 		add("own lateness, p99, ms", r.Lateness.Quantile(.99)/1e6)
 		add("requests that waited for a connection, %", 100*float64(r.Waited)/all)
 	}
-	add("received, MB/s", float64(r.Bytes)/1e6/r.Duration.Seconds())
+	add("received, MB/s", float64(r.Bytes)/1e6/max(r.Duration, r.Lasted).Seconds())
 	return t
 }

@@ -39,6 +39,7 @@ type piece struct {
 	latency histogram.Histogram
 	ok      int64
 	failed  int64
+	came    int64 // good answers that came in it, whenever they were due
 }
 
 // tally adds up what the workers saw.
@@ -105,6 +106,9 @@ func (t *tally) add(events []event) {
 			continue
 		}
 		p := &t.pieces[(e.at-t.warm)*pieces/(t.end-t.warm)]
+		if !failed && e.done < t.end {
+			t.pieces[(e.done-t.warm)*pieces/(t.end-t.warm)].came++
+		}
 		t.bytes += e.bytes
 		t.lastDone = max(t.lastDone, e.done)
 		t.queue.Add(e.sent - e.at)
@@ -112,7 +116,7 @@ func (t *tally) add(events []event) {
 		if e.free > e.at {
 			t.waited++
 		}
-		if e.status != 0 {
+		if e.status != 0 && e.fault == None {
 			t.statuses[int(e.status)]++
 		}
 		if e.fault != None {
@@ -180,6 +184,9 @@ type Result struct {
 	// answer came, whole, with a status below 400.
 	Latency           histogram.Histogram
 	Succeeded, Failed int64
+	Lasted            time.Duration // until the last answer
+	Came              int64         // of those that succeeded, before the end of the time that counts
+	Begun             time.Time
 	// Queue is from when a request was due until it left, Wait from there to the first byte
 	// of the answer, Body from there to the last, of all requests that got so far.
 	Queue, Wait, Body histogram.Histogram
@@ -214,6 +221,7 @@ type TargetResult struct {
 type Piece struct {
 	Begin, End time.Duration
 	OK, Failed int64
+	Came       int64                // good answers, by when they came
 	Latency    *histogram.Histogram // of those that succeeded
 }
 
@@ -221,7 +229,7 @@ func (t *tally) result(s *session, self *self) *Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := &Result{
-		Duration: time.Duration(t.end - t.warm), Closed: s.o.Closed, HTTP2: s.http2,
+		Duration: time.Duration(t.end - t.warm), Begun: s.begin.Add(time.Duration(t.warm)), Closed: s.o.Closed, HTTP2: s.http2,
 		Queue: t.queue, Wait: t.wait, Body: t.body, Statuses: t.statuses,
 		Faults: map[Fault]int64{}, Examples: map[Fault]error{}, Bytes: t.bytes,
 		Waited: t.waited, Late: t.own.Above(late), Lateness: t.own,
@@ -231,6 +239,7 @@ func (t *tally) result(s *session, self *self) *Result {
 	r.Lookup, r.Connect, r.Handshake, r.Opened = s.phases.name, s.phases.connect, s.phases.tls, s.phases.opened
 	s.phases = phases{}
 	s.mu.Unlock()
+	r.Lasted = time.Duration(max(t.lastDone-t.warm, 0))
 	for f, n := range t.faults {
 		if n > 0 {
 			r.Faults[Fault(f)] = n
@@ -249,7 +258,7 @@ func (t *tally) result(s *session, self *self) *Result {
 		p := &t.pieces[i]
 		r.Pieces = append(r.Pieces, Piece{
 			Begin: time.Duration(float64(i) * width), End: time.Duration(float64(i+1) * width),
-			OK: p.ok, Failed: p.failed, Latency: &p.latency,
+			OK: p.ok, Failed: p.failed, Came: p.came, Latency: &p.latency,
 		})
 		r.Succeeded += p.ok
 		r.Failed += p.failed
@@ -257,6 +266,8 @@ func (t *tally) result(s *session, self *self) *Result {
 		b := &r.blocks[i*blocks/last]
 		b.ok += p.ok
 		b.failed += p.failed
+		b.came += p.came
+		r.Came += p.came
 		b.latency.Merge(&p.latency)
 	}
 	for i := range t.targets {
@@ -283,8 +294,8 @@ func quantile(h *histogram.Histogram, failed int64, q float64) float64 {
 	return h.Quantile(rank / float64(h.N()))
 }
 
-// Rate is how many requests a second succeeded.
-func (r *Result) Rate() float64 { return float64(r.Succeeded) / r.Duration.Seconds() }
+// Rate is how many good answers came in a second.
+func (r *Result) Rate() float64 { return float64(r.Came) / r.Duration.Seconds() }
 
 // Offered is how many requests a second were due.
 func (r *Result) Offered() float64 {

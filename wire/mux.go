@@ -97,9 +97,9 @@ func (m *Mux) most() int {
 	return 100
 }
 
-// refused says whether the server has not looked at a request (RFC 9113, 8.7). The library
+// Refused says whether the server has not looked at a request, so that it may be sent again (RFC 9113, 8.7). The library
 // tells a stream later than a GOAWAY knows, and one that was not begun, by words alone.
-func refused(err error) bool {
+func Refused(err error) bool {
 	if e := (http2.StreamError{}); errors.As(err, &e) {
 		return e.Code == http2.ErrCodeRefusedStream
 	}

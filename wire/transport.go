@@ -179,7 +179,7 @@ func (t *Transport) Do(r *Request) (*Exchange, error) {
 		}
 		var stale *staleError
 		switch {
-		case refused(err) && refusals < maxRefusals:
+		case Refused(err) && refusals < maxRefusals:
 			refusals++
 		case errors.As(err, &stale) && r.Idempotent() && !fresh:
 			fresh = true

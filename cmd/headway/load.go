@@ -5,9 +5,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,7 @@ type loadFlags struct {
 	rounds                           int
 	hdr                              string
 	threads                          int
+	maxRate                          float64
 	quiet                            bool
 }
 
@@ -74,7 +77,7 @@ interrupted, 2 if the command line was wrong.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.Float64VarP(&x.o.Rate, "rate", "r", 100, "requests a `second`, all together")
+	f.Float64VarP(&x.o.Rate, "rate", "r", 100, "requests a `second`, all together; with --find, to begin with")
 	f.DurationVar(&x.o.Duration, "duration", 10*time.Second, "`time` that counts; of all trials together for each variant")
 	f.DurationVar(&x.o.Warmup, "warmup", time.Second, "`time` before it, which does not count")
 	f.IntVarP(&x.o.Connections, "connections", "c", 0, "`number` of connections (default 64, or 4 over HTTP/2)")
@@ -94,6 +97,7 @@ interrupted, 2 if the command line was wrong.`,
 	f.StringVar(&x.roots, "cacert", "", "`FILE` with the certificates to trust")
 	f.StringVar(&x.at, "connect-to", "", "`HOST:PORT` to connect to, whatever the URL says")
 	f.StringVar(&x.find, "find", "", "search the highest rate that keeps an `OBJECTIVE`, such as p99<50ms or p95<20ms,failed<1%")
+	f.Float64Var(&x.maxRate, "max-rate", 0, "with --find: no more than so many requests a `second`")
 	f.StringVar(&x.vs, "vs", "", "compare with another `URL`, by turns")
 	f.StringSliceVar(&x.vsConnections, "vs-connections", nil, "compare `NUMBERS` of connections, by turns; the first is the baseline")
 	f.StringSliceVar(&x.vsRates, "vs-rate", nil, "compare `RATES`, by turns; the first is the baseline")
@@ -129,6 +133,9 @@ func (x *loadFlags) run(c *cobra.Command, args []string) error {
 	}
 	if err := writable(x.hdr); err != nil {
 		return usagef("--hdr %s cannot be written: %w", x.hdr, plain(err))
+	}
+	if err := x.sense(c); err != nil {
+		return usagef("%w", err)
 	}
 	if x.threads < 0 || x.threads > 1024 {
 		return usagef("--threads %d: want 1 to 1024, or 0 for all processors", x.threads)
@@ -170,6 +177,48 @@ func (x *loadFlags) run(c *cobra.Command, args []string) error {
 	return errors.Join(err, interrupted(c.Context(), runErr, "this is what was measured until then"))
 }
 
+// sense refuses flags that are empty, or would be ignored.
+func (x *loadFlags) sense(c *cobra.Command) error {
+	given := c.Flags().Changed
+	for _, name := range []string{"find", "vs", "replay", "requests", "cacert", "connect-to"} {
+		if given(name) && c.Flag(name).Value.String() == "" {
+			return fmt.Errorf("--%s is empty", name)
+		}
+	}
+	for _, name := range []string{"connections", "streams", "threads", "timeout"} {
+		if v := c.Flag(name).Value.String(); given(name) && (v == "0" || v == "0s") {
+			return fmt.Errorf("--%s %s: want more than 0", name, v)
+		}
+	}
+	turns := given("vs") || given("vs-connections") || given("vs-rate") || given("vs-protocol")
+	for _, f := range []struct {
+		flag    string
+		useless bool
+		why     string
+	}{
+		{"speed", !given("replay"), "it is for --replay"},
+		{"rounds", !turns, "it is for --vs and its like"},
+		{"max-rate", !given("find"), "it is for --find"},
+		{"streams", x.protocol == "h1", "HTTP/1.1 has none"},
+		{"arrivals", x.o.Closed || given("replay"), "there is no schedule to draw"},
+		{"connections", given("vs-connections"), "--vs-connections says how many"},
+		{"rate", given("vs-rate"), "--vs-rate says which"},
+		{"method", given("replay"), "the log has the methods"},
+		{"data", given("replay"), "a log has requests without bodies"},
+		{"cacert", x.insecure, "with --insecure any certificate will do"},
+	} {
+		if given(f.flag) && f.useless {
+			return fmt.Errorf("--%s would be ignored: %s", f.flag, f.why)
+		}
+	}
+	if x.at != "" {
+		if _, _, err := net.SplitHostPort(x.at); err != nil {
+			return fmt.Errorf("--connect-to %s: want HOST:PORT", x.at)
+		}
+	}
+	return nil
+}
+
 // job turns flags into what package load does.
 func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 	o := x.o
@@ -195,6 +244,10 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 		if !ok {
 			return nil, fmt.Errorf("--header %q: want \"Name: value\"", line)
 		}
+		switch http.CanonicalHeaderKey(strings.TrimSpace(name)) {
+		case "Content-Length", "Transfer-Encoding":
+			return nil, fmt.Errorf("--header %q: the length is that of --data, and nothing else", line)
+		}
 		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	body := []byte(x.data)
@@ -205,7 +258,7 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 		}
 	}
 	method := x.method
-	if method == "" && x.data != "" {
+	if method == "" && c.Flags().Changed("data") {
 		method = http.MethodPost
 	}
 	mix := load.Mix{Method: method, Header: h, Body: body}
@@ -216,6 +269,7 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 		return nil, errors.New("--requests and --replay both say what to send: want one of them")
 	}
 	var err error
+	var notes []string
 	if file := x.requests + x.times; file != "" {
 		if len(args) > 1 {
 			return nil, fmt.Errorf("a file of requests goes to one server: want one URL, got %d", len(args))
@@ -228,12 +282,7 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 			if c.Flags().Changed("rate") || o.Closed {
 				return nil, errors.New("--replay has its own times: leave out --rate and --closed")
 			}
-			if last := o.Times[len(o.Times)-1] + time.Millisecond; !c.Flags().Changed("duration") {
-				if !c.Flags().Changed("warmup") {
-					o.Warmup = 0
-				}
-				o.Duration = max(last-o.Warmup, time.Millisecond)
-			}
+			notes, err = x.span(c, &o)
 		}
 	} else {
 		o.Targets, err = mix.Targets(args)
@@ -242,6 +291,10 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 		return nil, err
 	}
 	j := &load.Job{Options: o, Rounds: x.rounds}
+	j.Notes = notes
+	if mix.Garbled > 0 {
+		j.Notes = append(j.Notes, fmt.Sprintf("%d lines of the log could not be read and are left out", mix.Garbled))
+	}
 	if mix.Skipped > 0 {
 		j.Notes = append(j.Notes, fmt.Sprintf("%d requests of the log are left out: only GET and HEAD are sent again, for a log holds no bodies", mix.Skipped))
 	}
@@ -249,6 +302,10 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 		if j.Objective, err = load.ParseObjective(x.find); err != nil {
 			return nil, fmt.Errorf("--find %s: %w", x.find, err)
 		}
+		if c.Flags().Changed("max-rate") && !(x.maxRate > 0) {
+			return nil, fmt.Errorf("--max-rate %g: want more than 0", x.maxRate)
+		}
+		j.MaxRate = x.maxRate
 		if !c.Flags().Changed("duration") {
 			j.Options.Duration = time.Minute
 		}
@@ -257,6 +314,25 @@ func (x *loadFlags) job(c *cobra.Command, args []string) (*load.Job, error) {
 		}
 	}
 	return j, x.variants(j, &mix)
+}
+
+// span sets the duration of a replay: that of the log, unless less is asked for.
+func (x *loadFlags) span(c *cobra.Command, o *load.Options) (notes []string, err error) {
+	if !c.Flags().Changed("warmup") {
+		o.Warmup = 0
+	}
+	last := o.Times[len(o.Times)-1] + time.Millisecond
+	if o.Warmup >= last {
+		return nil, fmt.Errorf("--warmup %v: the log is over after %v", o.Warmup, last.Round(time.Millisecond))
+	}
+	if !c.Flags().Changed("duration") || o.Warmup+o.Duration > last {
+		o.Duration = last - o.Warmup
+	}
+	sent, _ := slices.BinarySearch(o.Times, o.Warmup+o.Duration)
+	if rest := len(o.Times) - sent; rest > 0 {
+		notes = append(notes, fmt.Sprintf("%d of the log's %d requests come after --duration %v and were not sent", rest, len(o.Times), o.Duration))
+	}
+	return notes, nil
 }
 
 var protocols = map[string]wire.Protocol{"auto": wire.Auto, "h1": wire.HTTP1, "h2": wire.HTTP2}

@@ -28,6 +28,9 @@ type output struct {
 
 // check finds out before a long run whether the files can be written after it.
 func (o output) check() error {
+	if o.json != "" && o.json == o.html {
+		return usagef("--json and --html both name %s", o.json)
+	}
 	if err := writable(o.json); err != nil {
 		return usagef("--json %s cannot be written: %w", o.json, plain(err))
 	}
