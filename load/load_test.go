@@ -444,8 +444,7 @@ func TestInterruptedInAStall(t *testing.T) {
 
 // A server over HTTP/2 that ends its connections now and then loses no request.
 func TestGoAway(t *testing.T) {
-	var s *httptest.Server
-	s = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rand.IntN(20) == 0 {
 			w.Header().Set("Connection", "close") // HTTP/2 says GOAWAY
 		}
