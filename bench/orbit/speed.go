@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,9 +13,6 @@ import (
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/iss/orbit"
 )
-
-// sink keeps what is measured from being left out.
-var sink orbit.State
 
 // race is one comparison: seconds for the same propagations.
 type race struct {
@@ -85,8 +83,7 @@ func speed(p *peer, all []set, rounds int, seed uint64) error {
 				}
 			}
 			d := time.Since(begin).Seconds()
-			sink = states[len(states)-1]
-			return d, nil
+			return d, errors.Join(codes...)
 		},
 		theirs: func() (float64, error) { return one(p.ask('b', days, 1)) },
 	}}
@@ -104,7 +101,9 @@ func speed(p *peer, all []set, rounds int, seed uint64) error {
 			o := orbits[i]
 			begin := time.Now()
 			for n := range calls {
-				sink, _ = o.At(float64(n % 1440))
+				if _, err := o.At(float64(n % 1440)); err != nil {
+					return 0, err
+				}
 			}
 			return time.Since(begin).Seconds(), nil
 		}

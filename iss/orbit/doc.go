@@ -15,7 +15,7 @@
 // implementation of the equations of F. R. Hoots and R. L. Roehrich, "Models for
 // propagation of NORAD element sets", Spacetrack Report #3 (1980), as corrected by D. A.
 // Vallado, P. Crawford, R. Hujsak, T. S. Kelso, "Revisiting Spacetrack Report #3", AIAA
-// 2006-6753, and it meets the states published with the latter to the last digit printed.
+// 2006-6753, and it meets the states published with the latter to a tenth of a millimetre.
 //
 // That says nothing about the sky. The theory itself is 1 to 3 km off at epoch and gets
 // worse by 1 to 3 km a day, faster for low orbits when the sun is active, and without any

@@ -41,8 +41,8 @@ func (s State) EarthFixed(ut1 JulianDate) State {
 
 // Place of an Earth-fixed position: by B. R. Bowring's iteration ("Transformation from
 // spatial to geographical coordinates", Survey Review 23 (1976) 323-327) on sines and
-// cosines, which has no poles. Four rounds are good to a micrometre from 5,000 km below
-// the ground out to the moon and beyond. Below the centre's neighbourhood it means nothing.
+// cosines, which has no poles. Four rounds are good to .1 mm from 4,000 km below the
+// ground out to the moon and beyond. Near the centre it means nothing.
 func (v Vector) Place() Place {
 	p := math.Hypot(v.X, v.Y)
 	sin, cos := v.Z, p*(1-flattening) // of the reduced latitude, times something

@@ -106,6 +106,15 @@ func TestVisible(t *testing.T) {
 	}
 	seen := 0
 	for _, p := range passes {
+		if math.Abs(p.Rise.Elevation-10) > 1e-3 || math.Abs(p.Set.Elevation-10) > 1e-3 {
+			t.Errorf("not at 10 degrees: %+v", p)
+		}
+		for s := p.Rise.Time; s.Before(p.Set.Time); s = s.Add(time.Second) {
+			state, err := o.AtTime(s)
+			if d := here.Look(state.EarthFixed(UT1(s))); err != nil || d.Elevation < 10-1e-3 || d.Elevation > p.Culmination.Elevation+1e-4 {
+				t.Fatalf("%+v: at %v %+v, %v", p, s, d, err)
+			}
+		}
 		dark := here.SunElevation(p.Culmination.Time) < -5
 		if p.Visible {
 			seen++
