@@ -124,7 +124,7 @@ func (r *Result) answer(o Options) string {
 	case r.Closed:
 		parts = append(parts, fmt.Sprintf("%s requests a second succeed in a closed loop of %d", number(r.Rate()), r.Lanes))
 	case r.behind():
-		parts = append(parts, fmt.Sprintf("of %s requests a second that were due, %s get a good answer in time: the server falls behind", number(r.Offered()), number(r.Rate())))
+		parts = append(parts, fmt.Sprintf("of %s requests a second that were due, %s are answered: the server falls behind", number(r.Offered()), number(r.Rate())))
 	}
 	who := "half of the requests take"
 	if r.Failed > 0 {
@@ -137,7 +137,9 @@ func (r *Result) answer(o Options) string {
 
 // behind says whether good answers came more slowly than requests were due, failures apart.
 func (r *Result) behind() bool {
-	return !r.Closed && float64(r.Succeeded-r.Came) > .05*float64(r.Succeeded) && r.Succeeded-r.Came > 20
+	refused := r.Failed - r.Faults[Unsent] - r.Faults[Pending]
+	due := r.Succeeded + r.Failed - refused
+	return !r.Closed && float64(due-r.Came) > .05*float64(due) && due-r.Came > 20
 }
 
 // number writes a rate as a person would: no exponent, no digits that nobody knows.

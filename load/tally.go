@@ -98,6 +98,9 @@ func (t *tally) add(events []event) {
 		} else {
 			t.recent.Add(latency)
 		}
+		if !failed && e.done >= t.warm && e.done < t.end {
+			t.pieces[(e.done-t.warm)*pieces/(t.end-t.warm)].came++
+		}
 		if e.at < t.warm {
 			t.warmed++
 			continue
@@ -106,9 +109,6 @@ func (t *tally) add(events []event) {
 			continue
 		}
 		p := &t.pieces[(e.at-t.warm)*pieces/(t.end-t.warm)]
-		if !failed && e.done < t.end {
-			t.pieces[(e.done-t.warm)*pieces/(t.end-t.warm)].came++
-		}
 		t.bytes += e.bytes
 		t.lastDone = max(t.lastDone, e.done)
 		t.queue.Add(e.sent - e.at)
@@ -185,7 +185,7 @@ type Result struct {
 	Latency           histogram.Histogram
 	Succeeded, Failed int64
 	Lasted            time.Duration // until the last answer
-	Came              int64         // of those that succeeded, before the end of the time that counts
+	Came              int64         // good answers in the time that counts, whenever they were due
 	Begun             time.Time
 	// Queue is from when a request was due until it left, Wait from there to the first byte
 	// of the answer, Body from there to the last, of all requests that got so far.
