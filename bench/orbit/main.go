@@ -1,7 +1,7 @@
 // Command orbit (bench) holds package iss/orbit against the C++ of the authors of AIAA
 // 2006-6753, which PyPI's sgp4 compiles.
 //
-//	python3 -m pip install --target DIR sgp4
+//	python3 -m pip install --target DIR sgp4 numpy
 //	PYTHONPATH=DIR GOMAXPROCS=1 go run ./bench/orbit
 //
 // First the same states and errors for random element sets of every kind, then speed: propagations a

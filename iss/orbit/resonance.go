@@ -128,18 +128,10 @@ func (r *resonance) twice(o *Orbit) {
 	r.d5433 = 2 * k * root54 * f543 * g533
 }
 
-// phase is a constant angle of the field, as its sine and cosine.
-type phase struct{ sin, cos float64 }
-
-func newPhase(x float64) phase { s, c := math.Sincos(x); return phase{s, c} }
-
-var (
-	g22, g32, g44, g52, g54 = newPhase(5.7686396), newPhase(.95240898), newPhase(1.8014998), newPhase(1.0508330), newPhase(4.4108898)
-	day1, day2, day3        = newPhase(.13130908), newPhase(2 * 2.8843198), newPhase(3 * .37448087)
-)
-
 // wave is the sine and cosine of an angle.
 type wave struct{ sin, cos float64 }
+
+func newWave(x float64) wave { s, c := math.Sincos(x); return wave{s, c} }
 
 func (a wave) plus(b wave) wave {
 	return wave{a.sin*b.cos + a.cos*b.sin, a.cos*b.cos - a.sin*b.sin}
@@ -147,27 +139,30 @@ func (a wave) plus(b wave) wave {
 func (a wave) minus(b wave) wave {
 	return wave{a.sin*b.cos - a.cos*b.sin, a.cos*b.cos + a.sin*b.sin}
 }
-func (a wave) less(p phase) wave { return a.minus(wave(p)) }
+
+// Phases of the field, radians.
+var (
+	g22, g32, g44, g52, g54 = newWave(5.7686396), newWave(.95240898), newWave(1.8014998), newWave(1.0508330), newWave(4.4108898)
+	day1, day2, day3        = newWave(.13130908), newWave(2 * 2.8843198), newWave(3 * .37448087)
+)
 
 // pull gives the acceleration in longitude, radians a minute², and its derivative by
 // longitude. All sines come from those of two angles.
 func (r *resonance) pull(longitude, t float64) (acc, slope float64) {
-	sin, cos := math.Sincos(longitude)
-	l := wave{sin, cos}
+	l := newWave(longitude)
 	l2 := l.plus(l)
 	if !r.half {
-		a, b, c := l.less(day1), l2.less(day2), l2.plus(l).less(day3)
+		a, b, c := l.minus(day1), l2.minus(day2), l2.plus(l).minus(day3)
 		return r.day[0]*a.sin + r.day[1]*b.sin + r.day[2]*c.sin,
 			r.day[0]*a.cos + 2*r.day[1]*b.cos + 3*r.day[2]*c.cos
 	}
-	sin, cos = math.Sincos(r.argp + r.argpDot*t)
-	w := wave{sin, cos}
+	w := newWave(r.argp + r.argpDot*t)
 	w2 := w.plus(w)
-	a, b := w2.plus(l).less(g22), l.less(g22)
-	c, d := w.plus(l).less(g32), l.minus(w).less(g32)
-	e, f := w2.plus(l2).less(g44), l2.less(g44)
-	g, h := w.plus(l).less(g52), l.minus(w).less(g52)
-	i, j := w.plus(l2).less(g54), l2.minus(w).less(g54)
+	a, b := w2.plus(l).minus(g22), l.minus(g22)
+	c, d := w.plus(l).minus(g32), l.minus(w).minus(g32)
+	e, f := w2.plus(l2).minus(g44), l2.minus(g44)
+	g, h := w.plus(l).minus(g52), l.minus(w).minus(g52)
+	i, j := w.plus(l2).minus(g54), l2.minus(w).minus(g54)
 	acc = r.d2201*a.sin + r.d2211*b.sin + r.d3210*c.sin + r.d3222*d.sin + r.d4410*e.sin +
 		r.d4422*f.sin + r.d5220*g.sin + r.d5232*h.sin + r.d5421*i.sin + r.d5433*j.sin
 	slope = r.d2201*a.cos + r.d2211*b.cos + r.d3210*c.cos + r.d3222*d.cos + r.d5220*g.cos +
