@@ -317,6 +317,14 @@ func (j *Job) verdict(rep *report.Report, few bool) string {
 	return text
 }
 
+// signed writes a change in percent.
+func signed(x float64) string {
+	if math.Abs(x) >= 100 {
+		return fmt.Sprintf("%+.0f", x)
+	}
+	return fmt.Sprintf("%+.3g", x)
+}
+
 // few is how many good answers the turns of a variant have where they are too few for a p99, else 0.
 func (j *Job) few(pooled []*Result, turns int) int64 {
 	const enough = 200
@@ -354,7 +362,7 @@ func compared(rep *report.Report, metric, name string, lower bool) (text string,
 	}
 	tell := func(c *report.Case) string {
 		e := c.Effects[metric]
-		return fmt.Sprintf("%s: %+.3g %% (%+.3g to %+.3g)", c.Name, e.Percent, e.Low, e.High)
+		return fmt.Sprintf("%s: %s %% (%s to %s)", c.Name, signed(e.Percent), signed(e.Low), signed(e.High))
 	}
 	switch {
 	case better != nil:
