@@ -318,11 +318,13 @@ func (t Try) measure(ctx context.Context, s *setting, records []item) (trial.Sam
 	var mu sync.Mutex
 	var times histogram.Histogram
 	var wg sync.WaitGroup
+	took := t.Time // and longer, if a record that came in the end took longer
 	for range c.HTTP.Workers {
 		wg.Go(func() {
 			w := &worker{r: r, buf: make([]byte, bufferSize)}
 			defer w.leave()
 			var mine histogram.Histogram
+			last := time.Duration(0)
 			for {
 				now := time.Now()
 				if !now.Before(end) || ctx.Err() != nil {
@@ -331,14 +333,17 @@ func (t Try) measure(ctx context.Context, s *setting, records []item) (trial.Sam
 				it := records[int(next.Add(1)-1)%len(records)]
 				err := w.tryOne(&it)
 				mine.Add(int64(time.Since(now)))
-				if err == nil {
+				switch {
+				case err == nil:
 					done.Add(1)
-				} else if ctx.Err() == nil {
+					last = max(last, time.Since(begin))
+				case ctx.Err() == nil || context.Cause(ctx) == errOver:
 					failed.Add(1)
 				}
 			}
 			mu.Lock()
 			times.Merge(&mine)
+			took = max(took, last)
 			mu.Unlock()
 		})
 	}
@@ -346,7 +351,6 @@ func (t Try) measure(ctx context.Context, s *setting, records []item) (trial.Sam
 	timer := time.AfterFunc(t.Time+t.Time/2, func() { cancel(errOver) })
 	wg.Wait()
 	timer.Stop()
-	took := time.Since(begin)
 	if err := context.Cause(ctx); err != nil && err != errOver {
 		return nil, err
 	}

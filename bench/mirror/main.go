@@ -219,9 +219,9 @@ http: {workers: %[3]d}
 	return exec.Command(b.headway, "mirror", config, "--to", dir), err
 }
 
-// fresh names a directory that was not there. None is removed before the end: for minutes,
-// ext4 does not use the inodes of removed files again, and looks at each of them whenever it
-// makes a file, which costs more than all else here.
+// fresh names a directory that was not there. None is removed before the end: for minutes
+// after many files were removed ext4 was seen to make a tenth as many, probably because it
+// passes over inodes that were freed lately.
 func (b *bench) fresh() string {
 	b.runs++
 	return filepath.Join(b.dir, strconv.Itoa(b.runs))
