@@ -39,6 +39,7 @@ type service struct {
 	mu      sync.Mutex
 	records []map[string]any
 	perPage int
+	address string
 	one     func(w http.ResponseWriter, r *http.Request, id string) bool // true: it has answered
 	asked   sync.Map                                                     // id -> *atomic.Int64
 	listed  atomic.Int64
@@ -67,9 +68,18 @@ func newService(t testing.TB, n int) *service {
 		}
 		w.Write([]byte(body(id)))
 	})
-	s.Server = httptest.NewServer(mux)
+	s.Server = httptest.NewUnstartedServer(mux)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// url starts the server, which from then on does what the test has put in place.
+func (s *service) url() string {
+	if s.address == "" {
+		s.Start()
+		s.address = s.URL
+	}
+	return s.address
 }
 
 func (s *service) times(id string) int64 {
@@ -89,7 +99,7 @@ record: {url: "%[1]s/records/{id}"}
 path: files/{created:2006/01/02}/{status}/{id}.txt
 http: {workers: 8, request: 300ms}
 retry: {first: 1ms, most: 2s}
-`, s.URL)+more)
+`, s.url())+more)
 }
 
 func (s *service) parse(t testing.TB, src string) *Config {
@@ -467,7 +477,7 @@ list: {url: "%[1]s/records", records: ".records[]", page: {parameter: page}}
 record: {url: "%[1]s/records/{id}"}
 path: "{name}"
 names: %[2]s
-`, s.URL, style))
+`, s.url(), style))
 		x, err := mirrorTo(t, c, dir)
 		if err != nil || int(x.Stored) != len(s.records) {
 			t.Fatalf("%s: %v, %+v", style, err, x)
@@ -496,7 +506,7 @@ func TestConflict(t *testing.T) {
 list: {url: "%[1]s/records", records: ".records[]", page: {parameter: page}}
 record: {url: "%[1]s/records/{id}"}
 path: "{status}.txt"
-`, s.URL))
+`, s.url()))
 	dir := t.TempDir()
 	for range 2 {
 		x, err := mirrorTo(t, c, dir)
@@ -817,7 +827,7 @@ func TestHTTP2(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	s.records = newService(t, 150).records
-	s.URL = server.URL
+	s.address = server.URL
 	dir := t.TempDir()
 	x, err := mirrorTo(t, s.config(t, ""), dir)
 	if err == nil {
@@ -843,7 +853,7 @@ func TestCrowdedDirectory(t *testing.T) {
 list: {url: "%[1]s/records", records: ".records[]", page: {parameter: page}}
 record: {url: "%[1]s/records/{id}"}
 path: all/{id}.txt
-`, s.URL)
+`, s.url())
 	c := s.parse(t, src)
 	_, err := Run(t.Context(), Options{Config: c, Dir: t.TempDir(), Warn: func(s string) { mu.Lock(); said = append(said, s); mu.Unlock() }})
 	if err != nil || len(said) != 1 || !strings.Contains(said[0], "all/{id#2}/{id}.txt") {

@@ -47,7 +47,7 @@ record: {url: "%[1]s/records/{id}"}
 path: files/{created:2006/01/02}/{status}/{id}.txt
 http: {workers: 8}
 retry: {first: 1ms}
-`, s.URL)+more)
+`, s.url())+more)
 	return c
 }
 
@@ -66,7 +66,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		kills, dirs := 25, 0
 		var dir string
-		fresh := func() { dirs++; dir = filepath.Join(t.TempDir(), fmt.Sprint(dirs)) }
+		fresh := func() {
+			dirs++
+			dir = filepath.Join(t.TempDir(), fmt.Sprint(dirs))
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
 		fresh()
 		check := func(complete bool) {
 			t.Helper()
