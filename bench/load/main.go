@@ -25,6 +25,7 @@ func main() {
 		each        = flag.Duration("each", 4*time.Second, "how long each run is")
 		connections = flag.Int("connections", 64, "how many connections each has")
 		wrk2        = flag.String("wrk2", "", "with -truth: the `program` wrk2, built from github.com/giltene/wrk2")
+		only        = flag.String("only", "", "with -truth: one `part`: stall, mm1, slow or drop")
 		truth       = flag.Bool("truth", false, "instead: latencies of servers whose latencies are known")
 	)
 	flag.Parse()
@@ -32,7 +33,7 @@ func main() {
 	defer stop()
 	dir, err := os.MkdirTemp("", "headway-bench-load-")
 	if err == nil {
-		b := bench{dir: dir, rounds: *rounds, each: *each, connections: *connections, wrk2: *wrk2}
+		b := bench{dir: dir, rounds: *rounds, each: *each, connections: *connections, wrk2: *wrk2, only: *only}
 		if err = b.build(ctx); err == nil {
 			if *truth {
 				err = b.truth(ctx)
@@ -55,6 +56,7 @@ type bench struct {
 	connections int
 	headway     string
 	wrk2        string
+	only        string
 }
 
 // build makes headway as a user would have it.

@@ -57,6 +57,22 @@ func (b *bench) truth(ctx context.Context) error {
 		fmt.Println("wrk2 is left out: -wrk2 PATH says where it is (github.com/giltene/wrk2, make)")
 	}
 
+	for _, part := range []struct {
+		name string
+		run  func(ctx context.Context, base, wrk, hey string) error
+	}{{"stall", b.stall}, {"mm1", b.mm1}, {"slow", b.slow}, {"drop", b.drop}} {
+		if b.only != "" && b.only != part.name {
+			continue
+		}
+		if err := part.run(ctx, base, wrk, hey); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stall is a server that stops for a second of every ten.
+func (b *bench) stall(ctx context.Context, base, wrk, hey string) error {
 	fmt.Printf("\nA server that stalls for 1 s of every 10 s, 60 s of 200 requests a second\n")
 	fmt.Printf("(who comes in a stall, one of ten, waits for what is left of it: P(latency > x) = (1 s - x) / 10 s)\n\n")
 	stalled := func(q float64) float64 { return max(1000*(1-(1-q)/.1), 0) }
@@ -68,12 +84,16 @@ func (b *bench) truth(ctx context.Context) error {
 	if err := t.print(); err != nil {
 		return err
 	}
+	return nil
+}
 
+// mm1 is the textbooks' queue, with Poisson arrivals and with equal gaps.
+func (b *bench) mm1(ctx context.Context, base, wrk, hey string) error {
 	rate := load / service.Seconds()
 	fmt.Printf("\nM/M/1: exponential service of %v, Poisson arrivals of %.0f a second, 240 s\n", service, rate)
 	fmt.Printf("(latency is exponential with mean %.4g ms)\n\n", service.Seconds()*1e3/(1-load))
 	mm1 := func(q float64) float64 { return -math.Log(1-q) * service.Seconds() * 1e3 / (1 - load) }
-	t = newTable("truth", mm1(.5), mm1(.95), mm1(.99), mm1(.999))
+	t := newTable("truth", mm1(.5), mm1(.95), mm1(.99), mm1(.999))
 	t.headway(ctx, b, base+"/mm1", rate, 4*time.Minute, "poisson")
 	t.seen(ctx, base)
 	t.wrk(ctx, wrk, base+"/mm1", 20*time.Second)
@@ -91,15 +111,23 @@ func (b *bench) truth(ctx context.Context) error {
 	if err := t.print(); err != nil {
 		return err
 	}
+	return nil
+}
 
+// slow is a server that takes as long for every request.
+func (b *bench) slow(ctx context.Context, base, wrk, hey string) error {
 	fmt.Printf("\nA server that takes 20 ms, 30 s of 500 requests a second at equal gaps, beside a second open-loop tool\n\n")
-	t = newTable("truth", 20, 20, 20, 20)
+	t := newTable("truth", 20, 20, 20, 20)
 	t.headway(ctx, b, base+"/slow", 500, 30*time.Second, "constant")
 	t.wrk2(ctx, b.wrk2, base+"/slow", 500, 30*time.Second)
 	if err := t.print(); err != nil {
 		return err
 	}
+	return nil
+}
 
+// drop is a server that ends connections.
+func (b *bench) drop(ctx context.Context, base, wrk, hey string) error {
 	fmt.Printf("\nA server that drops a tenth of all requests, 20 s of 200 a second\n\n")
 	r, err := b.report(ctx, base+"/drop", 200, 20*time.Second, "poisson")
 	if err != nil {
