@@ -203,10 +203,10 @@ func (r *run) result() *Result {
 // metrics of a run, and of trials.
 var (
 	metricRate    = report.Metric{Name: "rate", Unit: "records/min", Better: "higher"}
-	metricMedian  = report.Metric{Name: "time.median", Unit: "ms", Better: "lower"}
-	metricP99     = report.Metric{Name: "time.p99", Unit: "ms", Better: "lower"}
+	metricMedian  = report.Metric{Name: "time.median", Unit: "ms", Better: "lower", Minor: true}
+	metricP99     = report.Metric{Name: "time.p99", Unit: "ms", Better: "lower", Minor: true}
 	metricFailed  = report.Metric{Name: "failed", Unit: "%", Better: "lower"}
-	metricConns   = report.Metric{Name: "connections", Unit: "/1000 records", Better: "lower"}
+	metricConns   = report.Metric{Name: "connections", Unit: "/1000 records", Better: "lower", Minor: true}
 	metricWaiting = report.Metric{Name: "time_wait", Unit: "sockets", Better: "lower", Minor: true}
 )
 

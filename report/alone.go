@@ -1,10 +1,16 @@
 package report
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // alone is what a report shows that has one case: nothing is compared, so its figures
 // are the answer.
-type alone struct{ Figures []keyView }
+type alone struct {
+	Figures   []keyView
+	Intervals bool // some figure has one
+}
 
 // keyView is a figure with its interval.
 type keyView struct {
@@ -23,12 +29,13 @@ func (r *Report) alone() *alone {
 		if !measured {
 			continue
 		}
-		k := keyView{Name: m.Name, Value: withUnit(v.Value, m.Unit), Minor: m.Minor}
+		k := keyView{Name: m.Name, Value: strings.ReplaceAll(withUnit(v.Value, m.Unit), "\u00a0", " "), Minor: m.Minor}
 		switch {
 		case math.IsInf(v.Low, -1) && math.IsInf(v.High, 1):
 			k.Interval = "not known"
 		case v.Low != 0 || v.High != 0:
 			k.Interval = figure(v.Low) + " to " + figure(v.High)
+			a.Intervals = true
 		}
 		a.Figures = append(a.Figures, k)
 	}
@@ -47,5 +54,8 @@ func (a *alone) figures() figureView {
 }
 
 func (a *alone) legend(r *Report) string {
+	if !a.Intervals {
+		return r.runs() + " run."
+	}
 	return "Intervals at " + r.confidence() + "; " + r.runs() + " runs, or parts of one, behind each."
 }
