@@ -58,7 +58,6 @@ type tally struct {
 	examples [faults]error
 	bytes    int64
 	targets  []targetTally
-	warmed   int64
 	lastDone int64
 
 	busy atomic.Int64
@@ -102,7 +101,6 @@ func (t *tally) add(events []event) {
 			t.pieces[(e.done-t.warm)*pieces/(t.end-t.warm)].came++
 		}
 		if e.at < t.warm {
-			t.warmed++
 			continue
 		}
 		if e.at >= t.end {

@@ -17,6 +17,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/headway-lab/headway/dist"
+	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/report"
 )
 
@@ -94,6 +96,7 @@ func (b *bench) mm1(ctx context.Context, base, wrk, hey string) error {
 	fmt.Printf("(latency is exponential with mean %.4g ms)\n\n", service.Seconds()*1e3/(1-load))
 	mm1 := func(q float64) float64 { return -math.Log(1-q) * service.Seconds() * 1e3 / (1 - load) }
 	t := newTable("truth", mm1(.5), mm1(.95), mm1(.99), mm1(.999))
+	t.add("these very draws", virtual(rate, 4*time.Minute)...)
 	t.headway(ctx, b, base+"/mm1", rate, 4*time.Minute, "poisson")
 	t.seen(ctx, base)
 	t.wrk(ctx, wrk, base+"/mm1", 20*time.Second)
@@ -138,6 +141,31 @@ func (b *bench) drop(ctx context.Context, base, wrk, hey string) error {
 	return nil
 }
 
+// virtual is what the server and the generator draw with seed 1, put together without either,
+// by Lindley's recursion: what a run of finite length has in store.
+func virtual(rate float64, d time.Duration) []float64 {
+	arrivals, services := dist.NewStream(1, "arrivals"), dist.NewStream(1, "service")
+	var h histogram.Histogram
+	warm := warmup.Seconds()
+	for at, free := 0.0, 0.0; ; {
+		if at += arrivals.Exp() / rate; at >= warm+d.Seconds() {
+			break
+		}
+		free = max(free, at) + services.Exp()*service.Seconds()
+		if at >= warm {
+			h.Add(int64((free - at) * 1e9))
+		}
+	}
+	var told []float64
+	for _, q := range []float64{.5, .95, .99, .999} {
+		told = append(told, h.Quantile(q)/1e6)
+	}
+	return told
+}
+
+// warmup of headway's runs.
+const warmup = 3 * time.Second
+
 // dm1 solves sigma = exp(-(1 - sigma) / load), on which the latency of D/M/1 rests
 // (L. Kleinrock, Queueing Systems I, 1975, 6.4).
 func dm1(load float64) float64 {
@@ -181,7 +209,7 @@ func (t *table) print() error {
 }
 
 func (b *bench) report(ctx context.Context, url string, rate float64, d time.Duration, arrivals string) (*report.Report, error) {
-	out, err := exec.CommandContext(ctx, b.headway, "load", "--rate", fmt.Sprint(rate), "--duration", d.String(), "--warmup", "3s",
+	out, err := exec.CommandContext(ctx, b.headway, "load", "--rate", fmt.Sprint(rate), "--duration", d.String(), "--warmup", warmup.String(),
 		"--arrivals", arrivals, "--connections", "128", "--quiet", "--format", "json", url).Output()
 	if err != nil {
 		return nil, fmt.Errorf("headway load: %w", err)
