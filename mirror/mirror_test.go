@@ -40,6 +40,7 @@ type service struct {
 	records []map[string]any
 	perPage int
 	address string
+	list    func(page int)                                               // comes before each page, with mu held
 	one     func(w http.ResponseWriter, r *http.Request, id string) bool // true: it has answered
 	asked   sync.Map                                                     // id -> *atomic.Int64
 	listed  atomic.Int64
@@ -56,6 +57,9 @@ func newService(t testing.TB, n int) *service {
 		page, _ := strconv.Atoi(r.FormValue("page"))
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if s.list != nil {
+			s.list(page)
+		}
 		from := min(max(page-1, 0)*s.perPage, len(s.records))
 		json.NewEncoder(w).Encode(map[string]any{"total": len(s.records), "records": s.records[from:min(from+s.perPage, len(s.records))]})
 	})
@@ -426,16 +430,13 @@ func TestRedirectsKeepCredentialsAtHome(t *testing.T) {
 func TestListThatChanges(t *testing.T) {
 	s := newService(t, 300)
 	moved := false
-	s.one = func(w http.ResponseWriter, r *http.Request, id string) bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if !moved && s.listed.Load() >= 1 {
+	s.list = func(page int) {
+		if !moved && page == 2 {
 			moved = true
 			fresh := map[string]any{"id": 9000, "status": "new", "created": "2017-08-09T10:00:00Z"}
 			s.records = append([]map[string]any{fresh}, s.records...)
 			s.records[110] = map[string]any{"id": 2, "status": "changed", "created": "2017-08-09T10:00:00Z"}
 		}
-		return false
 	}
 	s.perPage = 50
 	dir := t.TempDir()
