@@ -92,7 +92,7 @@ confidence interval.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%v; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newProfile(), newSim(), newLoad(), newMirror(), newVersion())
+	root.AddCommand(newProfile(), newSim(), newLoad(), newMirror(), newPath(), newVersion())
 	return root
 }
 
