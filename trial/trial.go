@@ -89,10 +89,12 @@ rounds:
 	if len(samples[0]) == 0 {
 		return nil, failed
 	}
-	return cases(p, variants, samples), failed
+	return Cases(p, variants, samples), failed
 }
 
-func cases(p Plan, variants []Variant, samples [][]Sample) []report.Case {
+// Cases says what samples show that were measured some other way: samples[i][k] is that of variant i
+// in round k, nil if it is missing.
+func Cases(p Plan, variants []Variant, samples [][]Sample) []report.Case {
 	all := make([]report.Case, len(variants))
 	baseline := map[string]int{} // by group
 	ps := map[string][]float64{} // by metric
