@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headway-lab/headway/causal"
+	"github.com/headway-lab/headway/path/lab"
+	"github.com/headway-lab/headway/path/quantity"
+)
+
+// labFlags is what the command line of path lab says.
+type labFlags struct {
+	out                                output
+	o                                  lab.Options
+	loss                               []string
+	size, rate, queue, reorder, lossOn string
+	quiet                              bool
+}
+
+func newPathLab() *cobra.Command {
+	x := labFlags{out: output{format: table}}
+	c := &cobra.Command{
+		Use:   "lab [flags]",
+		Short: "Compare congestion controls over emulated paths",
+		Long: `Lab transfers a page, again and again, from an HTTP server to a client over a path
+that it emulates, for every loss and every congestion control, by turns. The TCP is the
+kernel's. It reports how long connecting, the first byte and the whole page took, what
+each congestion control changes against the first one, and beside it what the emulator
+really did: where that is not what was asked for, the figures are marked unreliable.
+
+It needs no root where user namespaces are allowed.
+
+The exit status is 0 if all transfers were made, 1 if it failed or was interrupted,
+2 if the command line was wrong.`,
+		Example: `  headway path lab
+  headway path lab --rtt 80ms --loss 0,1 --cc cubic,bbr --size 2MB --html lab.html
+  headway path lab --rate 10mbit --queue 64KB --loss 0 --size 5MB -n 10
+  headway path lab --loss 2 --bursts 20ms --loss-on both`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("path lab takes no %q: it has a server and a client of its own; path run takes a command", args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              x.run,
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.DurationVar(&x.o.RTT, "rtt", 250*time.Millisecond, "round-trip `time` of the path, without queueing")
+	f.StringSliceVar(&x.loss, "loss", []string{"0", "0.5", "1", "2", "3", "10"}, "`PERCENTS` of the packets that are lost; each is a path of its own")
+	f.StringSliceVar(&x.o.CC, "cc", []string{"cubic", "bbr", "reno"}, "`CONGESTION` controls of the server; the first is the baseline")
+	f.StringVar(&x.size, "size", "710KB", "`SIZE` of the page")
+	f.IntVarP(&x.o.N, "transfers", "n", 30, "`number` of transfers for each loss and congestion control")
+	f.StringVar(&x.rate, "rate", "", "`RATE` of the bottleneck from the server, as in 10mbit (default none)")
+	f.StringVar(&x.queue, "queue", "", "`SIZE` of the queue before it (default what it sends in 100 ms)")
+	f.Var(newChoice(&x.lossOn, "data", "ack", "both"), "loss-on", "what is lost: `data` of the server, ack of the client, or both, any packet on both ways")
+	f.DurationVar(&x.o.Bursts, "bursts", 0, "lose packets in bursts of this mean `time`")
+	f.DurationVar(&x.o.Jitter, "jitter", 0, "delay the server's packets by up to this `time` more, in order")
+	f.StringVar(&x.reorder, "reorder", "", "`PERCENT` of the server's packets that come late, behind others")
+	f.DurationVar(&x.o.Timeout, "timeout", 2*time.Minute, "`time` after which a transfer is given up, and counts with it")
+	f.IntVar(&x.o.Parallel, "parallel", 0, "`number` of transfers at a time, each over a path of its own (default as many as do not disturb each other, at most 40)")
+	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides the order and what is lost; what TCP makes of it varies")
+	f.Var(newChoice(&x.out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
+	f.StringVar(&x.out.json, "json", "", "write the report as JSON to `FILE`")
+	f.StringVar(&x.out.html, "html", "headway-lab.html", "write the report as one HTML page to `FILE`; \"\" writes none")
+	f.BoolVar(&x.quiet, "quiet", false, "no progress on standard error")
+	x.lossOn = "data"
+	c.MarkFlagFilename("json", "json")
+	c.MarkFlagFilename("html", "html")
+	for name, words := range map[string][]string{
+		"loss-on": {"data", "ack", "both"}, "format": {table, asJSON}, "cc": {"cubic", "bbr", "reno"},
+	} {
+		c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return c
+}
+
+func (x *labFlags) run(c *cobra.Command, _ []string) error {
+	if err := x.read(); err != nil {
+		return usagef("%w", err)
+	}
+	if err := x.out.check(); err != nil {
+		return err
+	}
+	show := newDisplay(c.ErrOrStderr(), x.quiet)
+	defer show.close()
+	x.o.Progress = func(p lab.Progress) {
+		e := causal.Event{Phase: "transfer", Text: fmt.Sprintf("%d of %d; %s", p.Done, p.Total, p.Last), Elapsed: p.Elapsed}
+		if p.Left > 0 {
+			e.Total = p.Elapsed + p.Left
+		}
+		show.event(e)
+	}
+	r, runErr := lab.Run(c.Context(), x.o)
+	show.close()
+	if r == nil {
+		var wrong *lab.UsageError
+		if errors.As(runErr, &wrong) {
+			return usagef("%w", runErr)
+		}
+		return interrupted(c.Context(), runErr, "nothing was measured yet")
+	}
+	r.Command = append([]string{"headway"}, os.Args[1:]...)
+	err := x.out.write(r, c.OutOrStdout(), show.say)
+	return errors.Join(err, interrupted(c.Context(), runErr, "this is what was measured until then"))
+}
+
+// read turns words into options.
+func (x *labFlags) read() (err error) {
+	x.o.LossOn = x.lossOn
+	for _, s := range x.loss {
+		p, err := quantity.Share(s)
+		if err != nil {
+			return fmt.Errorf("--loss %w", err)
+		}
+		x.o.Loss = append(x.o.Loss, p)
+	}
+	if x.o.Size, err = quantity.Size(x.size); err != nil {
+		return fmt.Errorf("--size %w", err)
+	}
+	if x.rate != "" {
+		if x.o.Rate, err = quantity.Rate(x.rate); err != nil {
+			return fmt.Errorf("--rate %w", err)
+		}
+	}
+	if x.queue != "" {
+		n, err := quantity.Size(x.queue)
+		if err != nil {
+			return fmt.Errorf("--queue %w", err)
+		}
+		x.o.Queue = int(n)
+	}
+	if x.reorder != "" {
+		if x.o.Reorder, err = quantity.Share(x.reorder); err != nil {
+			return fmt.Errorf("--reorder %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headway-lab/headway/report"
+)
+
+// overLoss draws the total over the loss, a line for each congestion control.
+func (x *run) overLoss(r *report.Report) []report.Plot {
+	if len(x.o.Loss) < 2 {
+		return nil
+	}
+	p := report.Plot{
+		Title: "Total over loss",
+		X:     report.Axis{Name: "loss", Unit: "%"}, Y: report.Axis{Name: "total", Unit: "s", Scale: "log"},
+	}
+	for _, cc := range x.o.CC {
+		line := report.Line{Name: cc}
+		for i, c := range x.cells {
+			v, ok := r.Cases[i].Values["total"]
+			if c.cc != cc || !ok || !(v.Value > 0) {
+				continue
+			}
+			q := report.Point{X: 100 * c.loss, Y: v.Value}
+			if v.Low > 0 && !math.IsInf(v.High, 1) {
+				q.Low, q.High = v.Low, v.High
+			}
+			line.Points = append(line.Points, q)
+		}
+		slices.SortFunc(line.Points, func(a, b report.Point) int {
+			if a.X < b.X {
+				return -1
+			}
+			return 1
+		})
+		p.Lines = append(p.Lines, line)
+	}
+	return []report.Plot{p}
+}
+
+// courses draws single transfers: for each loss and congestion control the one whose total is the median.
+func (x *run) courses() []report.Plot {
+	var all []report.Plot
+	for _, loss := range x.o.Loss {
+		p := report.Plot{
+			Title: "Single transfers at " + group(loss),
+			Note:  "For each congestion control the transfer whose total was the median of all: how many bytes the client had, and when.",
+			X:     report.Axis{Name: "time", Unit: "s"}, Y: report.Axis{Name: "received", Unit: "KB"},
+		}
+		for i, c := range x.cells {
+			if c.loss != loss {
+				continue
+			}
+			if t := middle(x.found[i]); t != nil {
+				line := report.Line{Name: c.cc, Points: []report.Point{{}}}
+				for _, m := range t.course {
+					line.Points = append(line.Points, report.Point{X: m.at.Seconds(), Y: float64(m.bytes) / 1e3})
+				}
+				p.Lines = append(p.Lines, line)
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// middle is the transfer with the median total.
+func middle(all []*transfer) *transfer {
+	made := slices.DeleteFunc(slices.Clone(all), func(t *transfer) bool { return t == nil })
+	if len(made) == 0 {
+		return nil
+	}
+	slices.SortFunc(made, func(a, b *transfer) int { return int(a.total - b.total) })
+	return made[(len(made)-1)/2]
+}
+
+// answer says in words what came out.
+func (x *run) answer(r *report.Report) string {
+	if len(x.o.CC) == 1 {
+		var parts []string
+		for i, c := range x.cells {
+			if v, ok := r.Cases[i].Values["total"]; ok {
+				parts = append(parts, fmt.Sprintf("%.3g s at %s", v.Value, group(c.loss)))
+			}
+		}
+		return fmt.Sprintf("With %s %s take %s.", x.o.CC[0], bytes(x.o.Size), strings.Join(parts, ", "))
+	}
+	var parts []string
+	for k, cc := range x.o.CC[1:] {
+		var better, worse []string
+		same := 0
+		for l, loss := range x.o.Loss {
+			c := r.Cases[l*len(x.o.CC)+k+1]
+			e, ok := c.Effects["total"]
+			base, has := r.Cases[l*len(x.o.CC)].Values["total"]
+			switch {
+			case !ok || !has:
+			case !e.Real:
+				same++
+			case e.Percent < 0:
+				better = append(better, fmt.Sprintf("%.0f %% less at %s (%.3g s, not %.3g)", -e.Percent, group(loss), c.Values["total"].Value, base.Value))
+			default:
+				worse = append(worse, fmt.Sprintf("%.0f %% more at %s", e.Percent, group(loss)))
+			}
+		}
+		switch {
+		case len(better)+len(worse) == 0:
+			parts = append(parts, "no effect of "+cc+" was seen")
+			continue
+		case len(better) > 2: // the ends say it
+			better = []string{better[0], better[len(better)-1]}
+		}
+		words := cc+" takes "+strings.Join(append(better, worse...), ", ")
+		if same > 0 {
+			words += fmt.Sprintf(", and no effect was seen at %d other", same)
+		}
+		parts = append(parts, words)
+	}
+	return "Instead of " + x.o.CC[0] + ", " + strings.Join(parts, "; ") + "."
+}
