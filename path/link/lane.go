@@ -15,7 +15,7 @@ import (
 
 // lane carries the packets of one direction.
 type lane struct {
-	in, out int // devices
+	in, out *port
 	wake    int // an event that ends the wait
 	luck    *dist.Stream
 	begin   time.Time
@@ -55,7 +55,7 @@ func (s Stats) String() string {
 	return fmt.Sprintf("%d packets came, %d left, %d lost, %d dropped, %d refused; late: %v", s.Packets, s.Sent, s.Lost, s.Dropped, s.Refused, &s.Late)
 }
 
-func newLane(in, out int, c Conditions, luck *dist.Stream) (*lane, error) {
+func newLane(in, out *port, c Conditions, luck *dist.Stream) (*lane, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("making an event: %w", err)
@@ -114,7 +114,7 @@ func (l *lane) run() {
 
 // wait returns when a packet has come or one is due, at next (-1: none is held); false when it is over.
 func (l *lane) wait(next int64) bool {
-	fds := []unix.PollFd{{Fd: int32(l.in), Events: unix.POLLIN}, {Fd: int32(l.wake), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(l.in.fd), Events: unix.POLLIN}, {Fd: int32(l.wake), Events: unix.POLLIN}}
 	var timeout *unix.Timespec
 	if next >= 0 {
 		t := unix.NsecToTimespec(max(next-l.now(), 0))
@@ -141,7 +141,7 @@ func (l *lane) collect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for range batch {
-		n, err := unix.Read(l.in, l.buffer)
+		n, err := l.in.read(l.buffer)
 		if err == unix.EINTR {
 			continue
 		}
@@ -265,11 +265,7 @@ func (l *lane) deliver() int64 {
 			return l.held[0].due
 		}
 		p := l.held.pop()
-		_, err := unix.Write(l.out, p.bytes)
-		for err == unix.EINTR {
-			_, err = unix.Write(l.out, p.bytes)
-		}
-		if err != nil {
+		if l.out.write(p.bytes) != nil {
 			l.stats.Refused++
 		} else {
 			l.stats.Sent++

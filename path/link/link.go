@@ -102,17 +102,26 @@ type Link struct {
 	once  sync.Once
 }
 
-// Seeds are the luck of the two directions. New takes those of seed 1.
-type seeds [2]*dist.Stream
-
 // New makes two namespaces and joins them. It needs the right to make them: root, or a user namespace of
-// its own.
+// its own, see [Enter].
 func New(toB, toA Conditions) (*Link, error) { return NewSeeded(1, toB, toA) }
 
 // NewSeeded is New with another luck for what is lost, held back or jittered.
-func NewSeeded(seed uint64, toB, toA Conditions) (_ *Link, err error) {
-	for _, c := range []Conditions{toB, toA} {
-		if err := c.Check(); err != nil {
+func NewSeeded(seed uint64, toB, toA Conditions) (*Link, error) {
+	return Config{ToB: toB, ToA: toA, Seed: seed}.Join()
+}
+
+// Config is all that a link can be told before it is made.
+type Config struct {
+	ToB, ToA Conditions
+	Seed     uint64 // of what is lost, held back or jittered
+	Devices  Devices
+}
+
+// Join makes the link.
+func (c Config) Join() (_ *Link, err error) {
+	for _, x := range []Conditions{c.ToB, c.ToA} {
+		if err := x.Check(); err != nil {
 			return nil, err
 		}
 	}
@@ -122,17 +131,16 @@ func NewSeeded(seed uint64, toB, toA Conditions) (_ *Link, err error) {
 			l.Close()
 		}
 	}()
-	if l.A, err = newNamespace(addressA, addressB); err != nil {
+	if l.A, err = newNamespace(addressA, addressB, c.Devices); err != nil {
 		return nil, err
 	}
-	if l.B, err = newNamespace(addressB, addressA); err != nil {
+	if l.B, err = newNamespace(addressB, addressA, c.Devices); err != nil {
 		return nil, err
 	}
-	luck := seeds{dist.NewStream(seed, "to B"), dist.NewStream(seed, "to A")}
-	if l.lanes[0], err = newLane(l.A.tun, l.B.tun, toB, luck[0]); err != nil {
+	if l.lanes[0], err = newLane(l.A.port, l.B.port, c.ToB, dist.NewStream(c.Seed, "to B")); err != nil {
 		return nil, err
 	}
-	if l.lanes[1], err = newLane(l.B.tun, l.A.tun, toA, luck[1]); err != nil {
+	if l.lanes[1], err = newLane(l.B.port, l.A.port, c.ToA, dist.NewStream(c.Seed, "to A")); err != nil {
 		return nil, err
 	}
 	for _, x := range l.lanes {
@@ -140,6 +148,9 @@ func NewSeeded(seed uint64, toB, toA Conditions) (_ *Link, err error) {
 	}
 	return l, nil
 }
+
+// Devices says of what kind they are.
+func (l *Link) Devices() Devices { return l.A.devices }
 
 // Change sets other conditions for packets that come from now on.
 func (l *Link) Change(toB, toA Conditions) error {

@@ -21,15 +21,24 @@ import (
 	"github.com/headway-lab/headway/histogram"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	runProgram()
+	EnterOrExit()
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
+}
 
 func seedOf(seed uint64) *dist.Stream { return dist.NewStream(seed, "lane") }
 
 func joined(t *testing.T, toB, toA Conditions) *Link {
 	t.Helper()
-	l, err := New(toB, toA)
-	if errors.Is(err, unix.EPERM) || errors.Is(err, os.ErrNotExist) {
-		t.Skipf("a link takes root and /dev/net/tun: %v", err)
+	return joinedBy(t, Config{ToB: toB, ToA: toA, Seed: 1})
+}
+
+func joinedBy(t *testing.T, c Config) *Link {
+	t.Helper()
+	l, err := c.Join()
+	if errors.Is(err, ErrForbidden) || errors.Is(err, ErrNoDevice) {
+		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +147,7 @@ func TestLoss(t *testing.T) {
 
 // draws asks a lane about packets at equal gaps, without any kernel.
 func draws(c Conditions, seed uint64, n int, gap time.Duration, size int) (l *lane, due []int64) {
-	l, err := newLane(-1, -1, c, seedOf(seed))
+	l, err := newLane(nil, nil, c, seedOf(seed))
 	if err != nil {
 		panic(err)
 	}
@@ -192,7 +201,7 @@ func TestBursts(t *testing.T) {
 func TestBottleneck(t *testing.T) {
 	// 1000 bytes at 8 Mbit/s take 1 ms; ten come at once every 20 ms, five fit.
 	c := Conditions{Rate: 8e6, Queue: 5000, Delay: 7 * time.Millisecond}
-	l, err := newLane(-1, -1, c, seedOf(1))
+	l, err := newLane(nil, nil, c, seedOf(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,8 +268,17 @@ func TestSubject(t *testing.T) {
 
 // Real TCP, whole and unharmed, through a bottleneck: the rate is that of the link, headers off.
 func TestTransfer(t *testing.T) {
+	for _, d := range []Devices{TUN, Veth} {
+		t.Run(d.String(), func(t *testing.T) { transfers(t, d) })
+	}
+}
+
+func transfers(t *testing.T, d Devices) {
 	const rate, size = 50e6, 4 << 20
-	l := joined(t, Conditions{Delay: 5 * time.Millisecond}, Conditions{Delay: 5 * time.Millisecond, Rate: rate, Queue: 256 << 10})
+	l := joinedBy(t, Config{ToB: Conditions{Delay: 5 * time.Millisecond}, ToA: Conditions{Delay: 5 * time.Millisecond, Rate: rate, Queue: 256 << 10}, Devices: d})
+	if l.Devices() != d {
+		t.Errorf("%v devices, want %v", l.Devices(), d)
+	}
 	for _, congestion := range []string{"cubic", "reno", "bbr"} {
 		ln, err := l.B.Listen("tcp", 80, congestion)
 		if err != nil {

@@ -20,20 +20,21 @@ import (
 type Namespace struct {
 	Addr, Peer netip.Addr // of this end and of the other
 
-	fd  int // of the namespace
-	tun int // of the device, for the lanes
+	fd      int   // of the namespace
+	port    *port // of the device, for the lanes
+	devices Devices
 }
 
 // device is what the link is called in both namespaces.
 const device = "link"
 
 // newNamespace makes a namespace with the device of one end.
-func newNamespace(own, peer netip.Addr) (*Namespace, error) {
-	n := &Namespace{Addr: own, Peer: peer, fd: -1, tun: -1}
+func newNamespace(own, peer netip.Addr, d Devices) (*Namespace, error) {
+	n := &Namespace{Addr: own, Peer: peer, fd: -1}
 	err := onThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			if errors.Is(err, unix.EPERM) {
-				return fmt.Errorf("making a network namespace: %w: it takes root, or a user namespace", err)
+				return fmt.Errorf("%w: making one: %w: it takes root, or a user namespace, see link.Enter", ErrForbidden, err)
 			}
 			return fmt.Errorf("making a network namespace: %w", err)
 		}
@@ -41,7 +42,7 @@ func newNamespace(own, peer netip.Addr) (*Namespace, error) {
 		if n.fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 			return fmt.Errorf("keeping a network namespace: %w", err)
 		}
-		if n.tun, err = openTUN(); err != nil {
+		if n.port, n.devices, err = openPort(d); err != nil {
 			return err
 		}
 		return n.configure()
@@ -51,24 +52,6 @@ func newNamespace(own, peer netip.Addr) (*Namespace, error) {
 		return nil, err
 	}
 	return n, nil
-}
-
-// openTUN makes the device in the namespace of the thread.
-func openTUN() (int, error) {
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return -1, fmt.Errorf("opening /dev/net/tun: %w", err)
-	}
-	r, err := unix.NewIfreq(device)
-	if err == nil {
-		r.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
-		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, r)
-	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, fmt.Errorf("making a TUN device: %w", err)
-	}
-	return fd, nil
 }
 
 // settings of a namespace: what would make one transfer depend on those before it, or
@@ -181,22 +164,18 @@ func control(congestion string) func(string, string, syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var err error
 		if e := c.Control(func(fd uintptr) {
-			err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestion)
+			err = setCongestion(int(fd), congestion)
 		}); e != nil {
 			return e
-		}
-		if errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("this kernel has no congestion control %q; /proc/sys/net/ipv4/tcp_available_congestion_control names those it has", congestion)
 		}
 		return err
 	}
 }
 
 func (n *Namespace) close() {
-	for _, fd := range []*int{&n.tun, &n.fd} {
-		if *fd >= 0 {
-			unix.Close(*fd)
-			*fd = -1
-		}
+	n.port.close()
+	if n.fd >= 0 {
+		unix.Close(n.fd)
+		n.fd = -1
 	}
 }

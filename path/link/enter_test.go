@@ -1,0 +1,232 @@
+package link
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// program, in the environment, makes the test binary one of the programs below.
+const program = "HEADWAY_LINK_PROGRAM"
+
+var programs = map[string]func() int{
+	"seven": func() int { return 7 },
+	"killed": func() int {
+		// Process 1 of a namespace cannot kill itself; its like outside can.
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+		time.Sleep(time.Minute)
+		return 0
+	},
+	// What an ordinary user has inside: a link, with every congestion control.
+	"link": func() int {
+		l, err := New(Conditions{}, Conditions{})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		defer l.Close()
+		fmt.Println("user", os.Getuid())
+		if _, err := l.B.Listen("tcp", 80, ""); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		for _, c := range Available() {
+			x, err := l.A.Dial(context.Background(), "tcp", 80, c)
+			if err != nil {
+				fmt.Println(c, err)
+				return 1
+			}
+			x.Close()
+			if err := l.A.Default(c); err != nil {
+				fmt.Println(c, err)
+				return 1
+			}
+		}
+		return 0
+	},
+	// How many signals come, within half a second of the first.
+	"signals": func() int {
+		got := make(chan os.Signal, 9)
+		signal.Notify(got, unix.SIGINT)
+		fmt.Println("ready")
+		<-got
+		n := 1
+		for end := time.After(500 * time.Millisecond); ; {
+			select {
+			case <-got:
+				n++
+			case <-end:
+				fmt.Println(n)
+				return 0
+			}
+		}
+	},
+	"parent": func() int {
+		c := exec.Command("sleep", "1000")
+		c.Stdout = os.Stdout // who holds it lives
+		if err := c.Start(); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Println("ready")
+		time.Sleep(time.Minute)
+		return 0
+	},
+}
+
+// runProgram is what TestMain does in a process that is to be a program; it returns if this is none.
+func runProgram() {
+	name, processes := strings.CutPrefix(os.Getenv(program), "processes ")
+	f := programs[name]
+	if f == nil {
+		return
+	}
+	done, code, err := Entry{Always: true, Processes: processes}.Enter(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(99)
+	}
+	if !done {
+		code = f()
+	}
+	os.Exit(code)
+}
+
+// start starts a program in a process group of its own, as an ordinary user if asked, which takes root.
+func start(t *testing.T, name string, ordinary bool) (*exec.Cmd, *bufio.Reader) {
+	t.Helper()
+	if err := permitted(); err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), program+"="+name)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
+	if ordinary {
+		if os.Getuid() != 0 {
+			t.Skip("it takes root to be somebody else")
+		}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	return cmd, bufio.NewReader(out)
+}
+
+// end returns what a program said and its status; it skips what this machine does not allow.
+func end(t *testing.T, cmd *exec.Cmd, r *bufio.Reader) (string, int) {
+	t.Helper()
+	said, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	if strings.Contains(string(said), ErrForbidden.Error()) {
+		t.Skip(string(said))
+	}
+	if x := (*exec.ExitError)(nil); err != nil && !errors.As(err, &x) {
+		t.Fatal(err)
+	}
+	return string(said), cmd.ProcessState.ExitCode()
+}
+
+func TestEnterPassesOnTheStatus(t *testing.T) {
+	for name, want := range map[string]int{"seven": 7, "processes seven": 7, "killed": 137} {
+		for _, ordinary := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ordinary), func(t *testing.T) {
+				cmd, r := start(t, name, ordinary)
+				if said, code := end(t, cmd, r); code != want || said != "" {
+					t.Errorf("status %d, %q", code, said)
+				}
+			})
+		}
+	}
+}
+
+func TestAnOrdinaryUserHasALinkAndEveryCongestionControl(t *testing.T) {
+	for _, name := range []string{"link", "processes link"} {
+		cmd, r := start(t, name, true)
+		if said, code := end(t, cmd, r); code != 0 || said != "user 65534\n" {
+			t.Errorf("%s: status %d, %q", name, code, said)
+		}
+	}
+}
+
+// A signal reaches the program once, whether it is sent to the outer process or, as a terminal does, to both.
+func TestASignalComesOnce(t *testing.T) {
+	for _, name := range []string{"signals", "processes signals"} {
+		for _, group := range []bool{false, true} {
+			cmd, r := start(t, name, false)
+			if line, err := r.ReadString('\n'); line != "ready\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+			pid := cmd.Process.Pid
+			if group {
+				pid = -pid
+			}
+			unix.Kill(pid, unix.SIGINT)
+			if said, code := end(t, cmd, r); code != 0 || said != "1\n" {
+				t.Errorf("%s, group %v: status %d, %q", name, group, code, said)
+			}
+		}
+	}
+}
+
+// Whichever process is killed, nothing stays: their end of the pipe closes.
+func TestKilledNothingStays(t *testing.T) {
+	for _, ordinary := range []bool{false, true} {
+		for _, inner := range []bool{false, true} {
+			cmd, r := start(t, "processes parent", ordinary)
+			if line, err := r.ReadString('\n'); line != "ready\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+			pid := cmd.Process.Pid
+			if inner {
+				if _, err := fmt.Sscan(child(t, pid), &pid); err != nil {
+					t.Fatal(err)
+				}
+			}
+			unix.Kill(pid, unix.SIGKILL)
+			gone := make(chan struct{})
+			go func() { io.Copy(io.Discard, r); close(gone) }()
+			select {
+			case <-gone:
+			case <-time.After(10 * time.Second):
+				t.Errorf("ordinary %v, inner %v: something still runs", ordinary, inner)
+			}
+		}
+	}
+}
+
+// child returns the one child of a process.
+func child(t *testing.T, pid int) string {
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, x.Name()))
+		if len(b) > 0 {
+			return string(b)
+		}
+	}
+	t.Skip("this kernel does not tell the children of a process")
+	return ""
+}
