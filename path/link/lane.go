@@ -31,6 +31,7 @@ type lane struct {
 	spare  [][]byte
 	seq    uint64
 	free   int64 // when the bottleneck has sent all that it has taken
+	police police
 	last   int64 // when the packet before is due: order is kept
 	bad    bool  // a burst of losses is under way
 	turn   int64 // until then
@@ -43,7 +44,7 @@ type Stats struct {
 	Sent           int64 // that left at the other end
 	Lost           int64 // on purpose
 	Subject        int64 // of Packets, those that could be lost, by LossOn
-	Dropped        int64 // because the queue was full
+	Dropped        int64 // because the queue was full, or the policer's bucket empty
 	Refused        int64 // that the other end's device did not take
 	// Late is by how much packets left later than they were due, in ns.
 	Late histogram.Histogram
@@ -157,6 +158,10 @@ func (l *lane) admit(b []byte, now int64) {
 	c, s := &l.c, &l.stats
 	s.Packets++
 	s.Bytes += int64(len(b))
+	if l.police.drops(c, len(b), now) {
+		s.Dropped++
+		return
+	}
 	if c.Rate > 0 {
 		queue := c.Queue
 		if queue == 0 {

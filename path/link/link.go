@@ -45,6 +45,10 @@ type Conditions struct {
 	// it sends in a tenth of a second. A packet that does not fit is dropped.
 	Rate  float64
 	Queue int
+	// Police is the rate in bit/s that a policer in front of all that allows: with a bucket of
+	// so many bytes (0 is what it allows in a tenth of a second), and nothing waits. 0 is none.
+	Police float64
+	Bucket int
 }
 
 // LossOn says which packets can be lost.
@@ -80,7 +84,7 @@ func (c Conditions) Check() error {
 	case c.Queue > 0 && c.Queue < MTU:
 		return fmt.Errorf("queue of %d bytes: not one packet of %d fits", c.Queue, MTU)
 	}
-	return nil
+	return c.checkPolice()
 }
 
 // MTU of both devices in bytes.
