@@ -53,6 +53,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return done
 	}
+	if code := ended(0); errors.As(err, &code) {
+		return int(code)
+	}
 	var usage *causal.UsageError
 	if errors.As(err, &usage) {
 		// One line, whatever the go command or a library had to say.
@@ -95,6 +98,11 @@ confidence interval.`,
 	root.AddCommand(newProfile(), newSim(), newLoad(), newMirror(), newPath(), newVersion())
 	return root
 }
+
+// ended is the exit status of another process, which has done the work and told of its errors.
+type ended int
+
+func (e ended) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func usagef(format string, args ...any) error {
 	return &causal.UsageError{Err: fmt.Errorf(format, args...)}

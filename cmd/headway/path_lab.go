@@ -10,6 +10,7 @@ import (
 
 	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/path/lab"
+	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/path/quantity"
 )
 
@@ -87,6 +88,11 @@ func (x *labFlags) run(c *cobra.Command, _ []string) error {
 	}
 	if err := x.out.check(); err != nil {
 		return err
+	}
+	if done, code, err := link.Enter(c.Context()); err != nil {
+		return err
+	} else if done {
+		return ended(code)
 	}
 	show := newDisplay(c.ErrOrStderr(), x.quiet)
 	defer show.close()

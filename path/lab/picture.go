@@ -114,7 +114,7 @@ func (x *run) answer(r *report.Report) string {
 		case len(better) > 2: // the ends say it
 			better = []string{better[0], better[len(better)-1]}
 		}
-		words := cc+" takes "+strings.Join(append(better, worse...), ", ")
+		words := cc + " takes " + strings.Join(append(better, worse...), ", ")
 		if same > 0 {
 			words += fmt.Sprintf(", and no effect was seen at %d other", same)
 		}

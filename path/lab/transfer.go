@@ -52,7 +52,7 @@ func newBench(o *Options, seed uint64) (*bench, error) {
 		ln, err := l.B.Listen("tcp4", port, cc)
 		if err != nil {
 			b.close()
-			return nil, fmt.Errorf("a server with congestion control %s: %w", cc, err)
+			return nil, usage("--cc %s: %w", cc, err)
 		}
 		s := &http.Server{
 			Handler: http.HandlerFunc(serve),
