@@ -110,11 +110,12 @@ type emulation struct {
 	loss     loss
 	dropped  int64
 	lateness histogram.Histogram
+	held     float64 // share of the time, median
 }
 
 func (x *run) emulated(cell int) *emulation {
 	e := &emulation{}
-	var connects []float64
+	var connects, held []float64
 	for _, t := range x.found[cell] {
 		if t == nil {
 			continue
@@ -123,6 +124,7 @@ func (x *run) emulated(cell int) *emulation {
 		if t.connect > 0 {
 			connects = append(connects, t.connect.Seconds())
 		}
+		held = append(held, t.held)
 		for i, l := range t.loss {
 			if i == 0 && x.o.LossOn == "data" || i == 1 && x.o.LossOn == "ack" {
 				continue // nothing is lost there
@@ -133,14 +135,14 @@ func (x *run) emulated(cell int) *emulation {
 		e.dropped += t.dropped
 		e.lateness.Merge(&t.lateness)
 	}
-	e.rtt = median(connects)
+	e.rtt, e.held = median(connects), median(held)
 	return e
 }
 
 var emulatorColumns = []report.Column{
 	{Name: "transfers"}, {Name: "round trip asked", Unit: "ms"}, {Name: "achieved", Unit: "ms"},
 	{Name: "packets that could be lost"}, {Name: "lost", Unit: "%"}, {Name: "not before", Unit: "%"}, {Name: "not after", Unit: "%"},
-	{Name: "dropped by the queue"}, {Name: "late, median", Unit: "ms"}, {Name: "late, p99", Unit: "ms"},
+	{Name: "dropped by the queue"}, {Name: "late, median", Unit: "ms"}, {Name: "late, p99", Unit: "ms"}, {Name: "held back by the client", Unit: "%"},
 }
 
 func (e *emulation) figures(o *Options) report.Figures {
@@ -148,7 +150,7 @@ func (e *emulation) figures(o *Options) report.Figures {
 	f := report.Figures{
 		float64(e.n), 1e3 * o.RTT.Seconds(), 1e3 * e.rtt,
 		float64(e.loss.of), 100 * float64(e.loss.lost) / float64(e.loss.of), 100 * low, 100 * high, float64(e.dropped),
-		math.NaN(), math.NaN(),
+		math.NaN(), math.NaN(), 100 * e.held,
 	}
 	if e.lateness.N() > 0 {
 		f[8], f[9] = e.lateness.Quantile(.5)/1e6, e.lateness.Quantile(.99)/1e6

@@ -100,7 +100,8 @@ type transfer struct {
 
 	segments, again uint32 // that the server sent, and how many of them were not the first
 	rtt             time.Duration
-	dropped         int64 // by the queue
+	held            float64 // share of the time in which the client's window held the server back
+	dropped         int64   // by the queue
 	loss            [2]loss
 	lateness        histogram.Histogram // of both ways, ns
 }
@@ -230,5 +231,8 @@ func (t *transfer) sender(c *net.TCPConn) error {
 	}
 	t.segments, t.again = info.Segs_out, info.Total_retrans
 	t.rtt = time.Duration(info.Min_rtt) * time.Microsecond
+	if info.Busy_time > 0 {
+		t.held = float64(info.Rwnd_limited) / float64(info.Busy_time)
+	}
 	return nil
 }
