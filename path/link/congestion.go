@@ -83,7 +83,7 @@ func (n *Namespace) Default(congestion string) error {
 		if os.WriteFile("/proc/sys/net/ipv4/tcp_congestion_control", []byte(congestion), 0) == nil {
 			onRoutes = "" // which would come before what a socket asks for
 		}
-		dev, err := netlink.LinkByName(device)
+		dev, err := netlink.LinkByName(n.name)
 		if err != nil {
 			return fmt.Errorf("the device of the link: %w", err)
 		}

@@ -33,11 +33,11 @@ type Entry struct {
 }
 
 // Enter makes sure that the process may make links. Where it may not, for want of root, it runs
-// itself again, with the same arguments, environment and files, in a user namespace with a network and a mount
-// namespace of its own, and waits: then done is true, and the caller exits with code. Else the caller
-// goes on.
+// itself again, with the same arguments, environment and files, in a user and a mount namespace of its
+// own, and waits: then done is true, and the caller exits with code. Else the caller goes on.
 //
-// The user stays the one who called, with every capability over those namespaces and none beyond.
+// The network is still the host's. The user stays the one who called, with every capability over the
+// namespaces that the process makes, and none beyond.
 // Either process ends when the other does. A signal reaches the inner one once: when it came to both, as an
 // interrupt from the terminal does, it is not passed on again.
 //
@@ -124,7 +124,7 @@ func (e Entry) again(user bool) (int, error) {
 		a.Cloneflags |= unix.CLONE_NEWPID
 	}
 	if user {
-		a.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNET
+		a.Cloneflags |= unix.CLONE_NEWUSER
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 		if os.Geteuid() != 0 {

@@ -1,7 +1,6 @@
 package link
 
 import (
-	"encoding/binary"
 	"fmt"
 	"runtime"
 	"sync"
@@ -19,6 +18,7 @@ type lane struct {
 	wake    int // an event that ends the wait
 	luck    *dist.Stream
 	begin   time.Time
+	gate    func([]byte) bool // sees packets before the device does
 
 	mu      sync.Mutex
 	c       Conditions
@@ -27,14 +27,13 @@ type lane struct {
 	stopped bool
 
 	// Of the thread alone.
-	held   packets
-	spare  [][]byte
-	seq    uint64
+	held   hold
 	free   int64 // when the bottleneck has sent all that it has taken
 	police police
 	last   int64 // when the packet before is due: order is kept
 	bad    bool  // a burst of losses is under way
-	turn   int64 // until then
+	until  int64 // then
+	traced traced
 	buffer []byte
 }
 
@@ -95,9 +94,16 @@ func (l *lane) stop() {
 
 func (l *lane) close() { unix.Close(l.wake) }
 
+// holding is how many packets are held.
+func (l *lane) holding() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held.len()
+}
+
 func (l *lane) now() int64 { return int64(time.Since(l.begin)) }
 
-// batch is how many packets are read before those that are due are looked at again.
+// batch is how many packets are read, or written, before it is seen to that others are not late.
 const batch = 64
 
 // run carries packets until stop.
@@ -105,23 +111,37 @@ func (l *lane) run() {
 	runtime.LockOSThread() // and never unlocked: the thread's timer slack goes with it
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	for {
-		next := l.deliver()
-		if !l.wait(next) {
+		next, more := l.turn()
+		if !more && !l.wait(next) {
 			return
 		}
-		l.collect()
 	}
+}
+
+// turn lets go of what is due and takes what has come. It returns when the next packet is due, -1 if none is held, and
+// whether there is more to do at once.
+func (l *lane) turn() (next int64, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped {
+		return -1, false
+	}
+	now := l.now()
+	sent := l.deliver(now)
+	came := l.collect()
+	return l.held.due(), sent == batch || came > 0
 }
 
 // wait returns when a packet has come or one is due, at next (-1: none is held); false when it is over.
 func (l *lane) wait(next int64) bool {
-	fds := []unix.PollFd{{Fd: int32(l.in.fd), Events: unix.POLLIN}, {Fd: int32(l.wake), Events: unix.POLLIN}}
+	fds := [2]unix.PollFd{{Fd: int32(l.in.fd), Events: unix.POLLIN}, {Fd: int32(l.wake), Events: unix.POLLIN}}
 	var timeout *unix.Timespec
+	var t unix.Timespec
 	if next >= 0 {
-		t := unix.NsecToTimespec(max(next-l.now(), 0))
+		t = unix.NsecToTimespec(max(next-l.now(), 0))
 		timeout = &t
 	}
-	_, err := unix.Ppoll(fds, timeout, nil)
+	_, err := unix.Ppoll(fds[:], timeout, nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -130,203 +150,48 @@ func (l *lane) wait(next int64) bool {
 	case err != nil && err != unix.EINTR:
 		l.err = fmt.Errorf("waiting for packets: %w", err)
 		return false
-	case fds[0].Revents&(unix.POLLERR|unix.POLLNVAL) != 0:
+	case err == nil && fds[0].Revents&(unix.POLLERR|unix.POLLNVAL) != 0:
 		l.err = fmt.Errorf("the device of the link is gone")
 		return false
 	}
 	return true
 }
 
-// collect takes the packets that have come.
-func (l *lane) collect() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for range batch {
-		n, err := l.in.read(l.buffer)
+// collect takes packets that have come, and returns how many.
+func (l *lane) collect() int {
+	for n := 0; n < batch; {
+		k, err := l.in.read(l.buffer)
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil || n <= 0 {
-			return
+		if err != nil || k <= 0 {
+			return n
 		}
-		l.admit(l.buffer[:n], l.now())
+		n++
+		// Each at its own time: reading a batch takes as long as many a packet on the wire.
+		l.admit(l.buffer[:k], l.now())
 	}
+	return batch
 }
 
-// admit decides what becomes of a packet that came at now.
-func (l *lane) admit(b []byte, now int64) {
-	c, s := &l.c, &l.stats
-	s.Packets++
-	s.Bytes += int64(len(b))
-	if l.police.drops(c, len(b), now) {
-		s.Dropped++
-		return
-	}
-	if c.Rate > 0 {
-		queue := c.Queue
-		if queue == 0 {
-			queue = max(int(c.Rate/8/10), MTU)
+// deliver lets go of what is due at now, and returns how many packets that were.
+func (l *lane) deliver(now int64) int {
+	for n := range batch {
+		due := l.held.due()
+		if due < 0 || due > now {
+			return n
 		}
-		l.free = max(l.free, now)
-		waiting := int(float64(l.free-now) * c.Rate / 8e9)
-		if waiting+len(b) > queue {
-			s.Dropped++
-			return
-		}
-		s.Longest = max(s.Longest, waiting+len(b))
-		l.free += int64(float64(len(b)) * 8e9 / c.Rate)
-		now = l.free
-	}
-	if subject(b, c.LossOn) {
-		s.Subject++
-		// The wire comes behind the queue: what is lost has taken its room there.
-		if l.loses(now) {
-			s.Lost++
-			return
-		}
-	}
-	due := now + int64(c.Delay)
-	if c.Jitter > 0 {
-		due += int64(l.luck.Float64() * float64(c.Jitter))
-	}
-	if c.Reorder > 0 && l.luck.Float64() < c.Reorder {
-		by := c.ReorderBy
-		if by == 0 {
-			by = max(c.Delay/8, time.Millisecond)
-		}
-		due += int64(by)
-	} else {
-		due = max(due, l.last)
-		l.last = due
-	}
-	var p []byte
-	if n := len(l.spare); n > 0 && cap(l.spare[n-1]) >= len(b) {
-		p, l.spare = l.spare[n-1][:len(b)], l.spare[:n-1]
-	} else {
-		p = make([]byte, len(b), max(len(b), MTU))
-	}
-	copy(p, b)
-	l.seq++
-	l.held.push(packet{due, l.seq, p})
-}
-
-// loses draws whether a packet is lost.
-func (l *lane) loses(now int64) bool {
-	c := &l.c
-	if c.Loss == 0 || c.Bursts == 0 {
-		return c.Loss > 0 && l.luck.Float64() < c.Loss
-	}
-	// Good and bad times take turns, each as long as its exponential draw, whether packets
-	// come or not.
-	length := func() int64 {
-		mean := float64(c.Bursts)
-		if !l.bad {
-			mean *= (1 - c.Loss) / c.Loss
-		}
-		return int64(l.luck.Exp()*mean) + 1
-	}
-	if l.turn == 0 {
-		l.bad = l.luck.Float64() < c.Loss
-		l.turn = now + length()
-	}
-	for l.turn <= now {
-		l.bad = !l.bad
-		l.turn += length()
-	}
-	return l.bad
-}
-
-// subject says whether a packet is one of those that can be lost.
-func subject(b []byte, on LossOn) bool {
-	if on == All {
-		return true
-	}
-	payload, tcp := tcpPayload(b)
-	if !tcp {
-		return on == Data
-	}
-	return (payload > 0) == (on == Data)
-}
-
-// tcpPayload returns the length of a TCP segment's payload over IPv4.
-func tcpPayload(b []byte) (n int, tcp bool) {
-	if len(b) < 20 || b[0]>>4 != 4 || b[9] != unix.IPPROTO_TCP {
-		return 0, false
-	}
-	head, total := int(b[0]&15)*4, int(binary.BigEndian.Uint16(b[2:]))
-	if head < 20 || total > len(b) || total < head+20 {
-		return 0, false
-	}
-	return total - head - int(b[head+12]>>4)*4, true
-}
-
-// deliver lets go of what is due, and returns when the next one is, -1 if none is held.
-func (l *lane) deliver() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.held) > 0 {
-		now := l.now()
-		if l.held[0].due > now {
-			return l.held[0].due
-		}
-		p := l.held.pop()
-		if l.out.write(p.bytes) != nil {
+		p := l.held.take()
+		if l.gate != nil && l.gate(p.bytes) {
+			l.stats.Sent++
+		} else if l.out.write(p.bytes) != nil {
 			l.stats.Refused++
 		} else {
 			l.stats.Sent++
 			l.stats.Late.Add(now - p.due)
 		}
-		l.spare = append(l.spare, p.bytes)
+		l.held.done(p.bytes)
+		now = l.now()
 	}
-	return -1
-}
-
-// packet is one that is held until it is due.
-type packet struct {
-	due   int64
-	seq   uint64
-	bytes []byte
-}
-
-// packets is a heap by due time, and by order of arrival among equals.
-type packets []packet
-
-func (h packets) before(i, j int) bool {
-	return h[i].due < h[j].due || h[i].due == h[j].due && h[i].seq < h[j].seq
-}
-
-func (h *packets) push(p packet) {
-	*h = append(*h, p)
-	a := *h
-	for i := len(a) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !a.before(i, up) {
-			return
-		}
-		a[i], a[up] = a[up], a[i]
-		i = up
-	}
-}
-
-func (h *packets) pop() packet {
-	a := *h
-	top, n := a[0], len(a)-1
-	a[0] = a[n]
-	a[n] = packet{}
-	a = a[:n]
-	*h = a
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= n {
-			return top
-		}
-		if c+1 < n && a.before(c+1, c) {
-			c++
-		}
-		if !a.before(c, i) {
-			return top
-		}
-		a[i], a[c] = a[c], a[i]
-		i = c
-	}
+	return batch
 }

@@ -45,6 +45,8 @@ type Conditions struct {
 	// it sends in a tenth of a second. A packet that does not fit is dropped.
 	Rate  float64
 	Queue int
+	// Trace, if not nil, is a bottleneck whose rate changes, instead of Rate. Queue is in front of it; 0 is 64 MiB.
+	Trace *Trace
 	// Police is the rate in bit/s that a policer in front of all that allows: with a bucket of
 	// so many bytes (0 is what it allows in a tenth of a second), and nothing waits. 0 is none.
 	Police float64
@@ -79,7 +81,9 @@ func (c Conditions) Check() error {
 		return fmt.Errorf("rate %g bit/s: want 1000 to 1e12, or 0 for no bottleneck", c.Rate)
 	case c.Queue < 0 || c.Queue > 1<<30:
 		return fmt.Errorf("queue of %d bytes: want 0 to 1 GiB", c.Queue)
-	case c.Queue > 0 && c.Rate == 0:
+	case c.Trace != nil && c.Rate > 0:
+		return errors.New("a rate and a trace: a bottleneck has one of them")
+	case c.Queue > 0 && c.Rate == 0 && c.Trace == nil:
 		return errors.New("a queue needs a rate: without one nothing waits")
 	case c.Queue > 0 && c.Queue < MTU:
 		return fmt.Errorf("queue of %d bytes: not one packet of %d fits", c.Queue, MTU)
@@ -90,16 +94,10 @@ func (c Conditions) Check() error {
 // MTU of both devices in bytes.
 const MTU = 1500
 
-// The addresses of the two ends: from the block for carriers' own use (RFC 6598), which nobody's
-// network behind this machine should have.
-var (
-	addressA = netip.MustParseAddr("100.127.255.1")
-	addressB = netip.MustParseAddr("100.127.255.2")
-)
-
 // Link joins two namespaces until it is closed.
 type Link struct {
-	A, B *Namespace
+	A, B  *Namespace
+	Block netip.Prefix // its addresses, and those of links behind it
 
 	lanes [2]*lane // from A to B, from B to A
 	wg    sync.WaitGroup
@@ -120,6 +118,12 @@ type Config struct {
 	ToB, ToA Conditions
 	Seed     uint64 // of what is lost, held back or jittered
 	Devices  Devices
+	// Behind, if not zero, makes the namespace of the caller end B, instead of a new one: it is end A of
+	// a link that has this block, see [Root].
+	Behind netip.Prefix
+	// Gate, if set, sees every packet that is about to reach end B, on the thread that delivers them, which it must not
+	// keep. It returns true to take a packet, and may let a copy through later, with Pass.
+	Gate func(packet []byte) bool
 }
 
 // Join makes the link.
@@ -135,11 +139,20 @@ func (c Config) Join() (_ *Link, err error) {
 			l.Close()
 		}
 	}()
-	if l.A, err = newNamespace(addressA, addressB, c.Devices); err != nil {
+	l.Block = Root
+	if c.Behind.IsValid() {
+		if l.B, l.Block, err = newNamespaceHere(c.Behind, c.Devices); err != nil {
+			return nil, err
+		}
+	}
+	a, b := ends(l.Block)
+	if l.A, err = newNamespace(a, b, c.Devices); err != nil {
 		return nil, err
 	}
-	if l.B, err = newNamespace(addressB, addressA, c.Devices); err != nil {
-		return nil, err
+	if l.B == nil {
+		if l.B, err = newNamespace(b, a, c.Devices); err != nil {
+			return nil, err
+		}
 	}
 	if l.lanes[0], err = newLane(l.A.port, l.B.port, c.ToB, dist.NewStream(c.Seed, "to B")); err != nil {
 		return nil, err
@@ -147,6 +160,7 @@ func (c Config) Join() (_ *Link, err error) {
 	if l.lanes[1], err = newLane(l.B.port, l.A.port, c.ToA, dist.NewStream(c.Seed, "to A")); err != nil {
 		return nil, err
 	}
+	l.lanes[0].gate = c.Gate
 	for _, x := range l.lanes {
 		l.wg.Go(x.run)
 	}
@@ -155,6 +169,9 @@ func (c Config) Join() (_ *Link, err error) {
 
 // Devices says of what kind they are.
 func (l *Link) Devices() Devices { return l.A.devices }
+
+// Pass lets a packet through to end B that Gate has taken.
+func (l *Link) Pass(packet []byte) error { return l.lanes[0].out.write(packet) }
 
 // Change sets other conditions for packets that come from now on.
 func (l *Link) Change(toB, toA Conditions) error {

@@ -154,19 +154,12 @@ func draws(c Conditions, seed uint64, n int, gap time.Duration, size int) (l *la
 	defer l.close()
 	b := make([]byte, size)
 	for i := range n {
-		before := len(l.held)
 		l.admit(b, int64(i)*int64(gap))
-		if len(l.held) == before {
+		if l.held.len() == 0 {
 			due = append(due, -1)
 			continue
 		}
-		due = append(due, 0)
-		for _, p := range l.held {
-			if p.seq == l.seq {
-				due[i] = p.due
-			}
-		}
-		l.held = l.held[:0]
+		due = append(due, l.held.take().due)
 	}
 	return l, due
 }
@@ -212,12 +205,12 @@ func TestBottleneck(t *testing.T) {
 			l.admit(make([]byte, 1000), at)
 		}
 		for i := range 5 {
-			if p := l.held.pop(); p.due != at+int64(time.Duration(i+1)*time.Millisecond+c.Delay) {
+			if p := l.held.take(); p.due != at+int64(time.Duration(i+1)*time.Millisecond+c.Delay) {
 				t.Errorf("burst %d, packet %d is due at %v", burst, i, time.Duration(p.due))
 			}
 		}
 	}
-	if l.stats.Dropped != 15 || l.stats.Longest != 5000 || len(l.held) != 0 {
+	if l.stats.Dropped != 15 || l.stats.Longest != 5000 || l.held.len() != 0 {
 		t.Errorf("%v", l.stats)
 	}
 }

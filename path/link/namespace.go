@@ -20,8 +20,9 @@ import (
 type Namespace struct {
 	Addr, Peer netip.Addr // of this end and of the other
 
-	fd      int   // of the namespace
-	port    *port // of the device, for the lanes
+	fd      int    // of the namespace
+	name    string // of the device
+	port    *port  // of the device, for the lanes
 	devices Devices
 }
 
@@ -30,7 +31,7 @@ const device = "link"
 
 // newNamespace makes a namespace with the device of one end.
 func newNamespace(own, peer netip.Addr, d Devices) (*Namespace, error) {
-	n := &Namespace{Addr: own, Peer: peer, fd: -1}
+	n := &Namespace{Addr: own, Peer: peer, fd: -1, name: device}
 	err := onThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			if errors.Is(err, unix.EPERM) {
@@ -42,7 +43,7 @@ func newNamespace(own, peer netip.Addr, d Devices) (*Namespace, error) {
 		if n.fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 			return fmt.Errorf("keeping a network namespace: %w", err)
 		}
-		if n.port, n.devices, err = openPort(d); err != nil {
+		if n.port, n.devices, err = openPort(d, n.name); err != nil {
 			return err
 		}
 		return n.configure()
@@ -83,9 +84,21 @@ func (n *Namespace) configure() error {
 	if err != nil {
 		return fmt.Errorf("the loopback device of a namespace: %w", err)
 	}
-	dev, err := netlink.LinkByName(device)
+	dev, err := n.up()
 	if err != nil {
-		return fmt.Errorf("the device of the link: %w", err)
+		return err
+	}
+	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: dev.Attrs().Index, Gw: n.Peer.AsSlice()}); err != nil {
+		return fmt.Errorf("the route to the other end of the link: %w", err)
+	}
+	return nil
+}
+
+// up gives the device its address.
+func (n *Namespace) up() (netlink.Link, error) {
+	dev, err := netlink.LinkByName(n.name)
+	if err != nil {
+		return nil, fmt.Errorf("the device of the link: %w", err)
 	}
 	for _, step := range []func() error{
 		func() error { return netlink.LinkSetMTU(dev, MTU) },
@@ -98,15 +111,12 @@ func (n *Namespace) configure() error {
 			return netlink.AddrAdd(dev, a)
 		},
 		func() error { return netlink.LinkSetUp(dev) },
-		func() error {
-			return netlink.RouteAdd(&netlink.Route{LinkIndex: dev.Attrs().Index, Gw: n.Peer.AsSlice()})
-		},
 	} {
 		if err := step(); err != nil {
-			return fmt.Errorf("setting up the device of the link: %w", err)
+			return nil, fmt.Errorf("setting up the device of the link: %w", err)
 		}
 	}
-	return nil
+	return dev, nil
 }
 
 // Do runs f on a thread in the namespace; sockets that it makes, and processes that it

@@ -58,30 +58,30 @@ func (p *port) close() {
 	}
 }
 
-// openPort makes the device in the namespace of the thread, and says which kind it is.
-func openPort(d Devices) (*port, Devices, error) {
+// openPort makes a device of that name in the namespace of the thread, and says which kind it is.
+func openPort(d Devices, name string) (*port, Devices, error) {
 	if d != Veth {
-		p, err := openTUN()
+		p, err := openTUN(name)
 		if err == nil || d == TUN {
 			return p, TUN, err
 		}
-		v, verr := openVeth()
+		v, verr := openVeth(name)
 		if verr != nil {
 			return nil, Veth, fmt.Errorf("%w: %w; %w", ErrNoDevice, err, verr)
 		}
 		return v, Veth, nil
 	}
-	p, err := openVeth()
+	p, err := openVeth(name)
 	return p, Veth, err
 }
 
 // openTUN makes a TUN device.
-func openTUN() (*port, error) {
+func openTUN(name string) (*port, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w: opening /dev/net/tun: %w", ErrNoDevice, err)
 	}
-	r, err := unix.NewIfreq(device)
+	r, err := unix.NewIfreq(name)
 	if err == nil {
 		r.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
 		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, r)
@@ -97,7 +97,7 @@ func openTUN() (*port, error) {
 const wire = "wire"
 
 // openVeth makes a veth pair: the device, and another in a namespace that nobody but the packet socket keeps.
-func openVeth() (_ *port, err error) {
+func openVeth(device string) (_ *port, err error) {
 	own, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("keeping a network namespace: %w", err)
