@@ -1,0 +1,332 @@
+package pcap
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Connection is one of TCP.
+type Connection struct {
+	// Number is its place among those of the capture, from 0, by their first packets: Wireshark's tcp.stream.
+	Number         int
+	Client, Server netip.AddrPort
+	Start, End     int64 // of what the capture has of it, ns since 1970
+	Lookup         *Lookup
+
+	Syns        int   // that the client sent
+	Opened      int64 // time from the first SYN to the client's acknowledgement, ns; 0 is unknown
+	TLS         int64 // time from then to the client's first encrypted data, ns
+	TLSRounds   int   // 0: no TLS
+	Exchanges   int   // requests that were answered
+	Send, Wait  int64 // sums over them, ns
+	Reset       bool
+	Finished    int // ends that have sent FIN
+	OutOfTime   int64
+	budget      *budget
+	half        [2]half // from the client; from the server
+	turn        *half
+	toServer    int64 // part of the path from here to the server and back, by the handshake
+	toClient    int64
+	ready       int64
+	hello       int64
+	asked       int64 // first byte of the request
+	answering   bool
+	serverData  bool // under TLS, before the client's second flight
+	client      endpoint
+	lastTime    int64
+	answerBytes int64
+}
+
+// Up is what the client sends.
+func (c *Connection) Up() *Flow { return &c.half[0].Flow }
+
+// Down is what the server sends.
+func (c *Connection) Down() *Flow { return &c.half[1].Flow }
+
+// main is the half with more data.
+func (c *Connection) main() *half {
+	if c.half[0].Bytes > c.half[1].Bytes {
+		return &c.half[0]
+	}
+	return &c.half[1]
+}
+
+// Main is the direction that has more data.
+func (c *Connection) Main() *Flow { return &c.main().Flow }
+
+// Upload says that this is the client's.
+func (c *Connection) Upload() bool { return c.main().up }
+
+func (c *Connection) String() string { return fmt.Sprintf("%v > %v", c.Client, c.Server) }
+
+func newConnection(number int, client, server endpoint, at int64, b *budget) *Connection {
+	c := &Connection{Number: number, Client: client.AddrPort(), Server: server.AddrPort(), client: client, Start: at, budget: b}
+	for i := range c.half {
+		h := &c.half[i]
+		h.c, h.other, h.up, h.scale = c, &c.half[1-i], i == 0, -1
+		h.Flights.merge = func(a, b float64) float64 { return max(a, b) }
+		h.Windows.merge = func(a, b float64) float64 { return min(a, b) }
+		h.round.room = farAway
+	}
+	return c
+}
+
+// take looks at one of its segments.
+func (c *Connection) take(s *segment) {
+	if s.at < c.lastTime {
+		c.OutOfTime++
+		s.at = c.lastTime
+	}
+	c.lastTime, c.End = s.at, s.at
+	h := &c.half[1]
+	if s.src == c.client {
+		h = &c.half[0]
+	}
+	if h.twice(s) {
+		h.Copies++
+		return
+	}
+	h.Packets++
+	h.Wire += int64(s.wire)
+	h.CE += b2i(s.ecn == 3)
+	h.ECE += b2i(s.flags&flagECE != 0 && s.flags&flagSYN == 0)
+	h.CWR += b2i(s.flags&flagCWR != 0 && s.flags&flagSYN == 0)
+	missing := h.number(s)
+	if s.flags&flagRST != 0 {
+		c.Reset = true
+		return
+	}
+	if s.flags&flagSYN != 0 {
+		c.syn(h, s)
+	} else if !h.syn && s.timestamps {
+		h.stamps = true // the handshake is not in the capture
+	}
+	if s.flags&flagACK != 0 {
+		h.other.ack(s)
+		if c.toClient == 0 && h.up && c.toServer > 0 && s.flags&flagSYN == 0 {
+			c.open(s.at)
+		}
+	}
+	if s.flags&flagFIN != 0 && h.fin == 0 {
+		h.fin = s.at
+		c.Finished++
+	}
+	if s.length > 0 || s.flags&flagFIN != 0 {
+		h.data(s, missing)
+		c.records(h, s)
+	}
+}
+
+func (c *Connection) syn(h *half, s *segment) {
+	h.begin(s.seq + 1)
+	h.syn = true
+	h.syns++
+	h.synAt = s.at
+	h.mss, h.sackOK, h.stamps = int(s.mss), s.sackOK, s.timestamps
+	h.scale = s.scale
+	if h.up {
+		c.Syns++
+		return
+	}
+	if o := h.other; s.flags&flagACK != 0 && o.synAt > 0 && c.toServer == 0 {
+		c.toServer = max(s.at-o.synAt, 1)
+	}
+}
+
+// open takes the client's answer to the server's SYN: the first round trip is known.
+func (c *Connection) open(at int64) {
+	c.toClient = max(at-c.half[1].synAt, 1)
+	c.Opened = at - c.Start
+	c.ready = at
+	whole := c.toServer + c.toClient
+	for i := range c.half {
+		h := &c.half[i]
+		if h.srtt == 0 {
+			h.srtt, h.var4 = float64(whole), 2*float64(whole)
+		}
+		near, far := c.toServer, c.toClient
+		if h.up {
+			near, far = far, near
+		}
+		if h.near == 0 {
+			h.near = near
+		}
+		if h.far == 0 {
+			h.far = far
+		}
+		if h.MinRTT == 0 {
+			h.MinRTT = whole
+		}
+	}
+}
+
+// Handshake is the round trip of the handshake, ns, 0 if it is not in the capture.
+func (c *Connection) Handshake() int64 {
+	if c.toServer == 0 || c.toClient == 0 {
+		return 0
+	}
+	return c.toServer + c.toClient
+}
+
+// speaks says whether data of h begin a turn of the conversation: what was there before
+// was a wait for the other end, not for the network.
+func (c *Connection) speaks(h *half, now int64, fresh bool) bool {
+	if !fresh {
+		return false
+	}
+	o := h.other
+	if c.turn == h {
+		if c.TLSRounds > 0 && c.answering && h == &c.half[1] && c.answerBytes <= 1500 && now-h.lastAt > 5e6 {
+			// Session tickets and settings come before the answer itself.
+			c.Wait += now - h.lastAt
+			h.turnAt, h.turnOff, h.firstAck = now, h.max, 0
+			return true
+		}
+		return false
+	}
+	if c.turn != nil && o.max > o.una && o.known {
+		return false // both speak at a time
+	}
+	c.turn = h
+	if o.turnAt > 0 {
+		o.rest()
+	}
+	h.turnAt, h.turnOff, h.firstAck = now, h.max, 0
+	if h.up {
+		c.asked = now
+		c.answering = false
+	} else {
+		if c.asked > 0 {
+			c.Exchanges++
+			c.Send += o.lastAt - c.asked
+			c.Wait += now - o.lastAt + c.toClient
+		}
+		c.answering, c.answerBytes = true, h.max
+	}
+	return true
+}
+
+// rest ends the turn of h.
+func (h *half) rest() {
+	if h.turnAt == 0 {
+		return
+	}
+	end := h.Last
+	if !h.shifted() {
+		end = max(end, h.LastAck)
+	}
+	h.active += max(end-h.turnAt, 0)
+	if h.shifted() || h.firstAck == 0 {
+		h.transfer += max(h.Last-h.turnAt, 0)
+	} else {
+		h.transfer += max(h.LastAck-h.firstAck, 0)
+	}
+	if tail := h.LastAck - h.Last; !h.shifted() && tail > 0 {
+		h.round.window += tail
+	}
+	h.turnAt = 0
+}
+
+// records follows the records of TLS: their heads only, for the rest is secret.
+func (c *Connection) records(h *half, s *segment) {
+	if h.tlsAt < 0 || !h.syn || s.length == 0 {
+		return
+	}
+	off := h.position(s.seq, h.max)
+	if off > h.tlsAt && len(h.tls) == 0 && h.una > h.tlsAt {
+		h.tlsAt = -1
+		return
+	}
+	for {
+		at := h.tlsAt + int64(len(h.tls)) - off
+		if at < 0 || at >= int64(len(s.payload)) {
+			if at < int64(s.length) && at >= int64(len(s.payload)) {
+				h.tlsAt = -1 // not captured
+			}
+			return
+		}
+		take := min(5-len(h.tls), len(s.payload)-int(at))
+		h.tls = append(h.tls, s.payload[at:at+int64(take)]...)
+		if h.tls[0] < 20 || h.tls[0] > 24 || len(h.tls) > 1 && h.tls[1] != 3 {
+			h.tlsAt = -1
+			return
+		}
+		if len(h.tls) < 5 {
+			return
+		}
+		kind, n := h.tls[0], int64(h.tls[3])<<8|int64(h.tls[4])
+		h.tlsAt += 5 + n
+		h.tls = h.tls[:0]
+		if n > 1<<14+2048 || !c.record(h, kind, s.at) {
+			h.tlsAt = -1
+			return
+		}
+	}
+}
+
+// record takes one, and says whether more are wanted: until the client has sent what only comes when the
+// handshake is done.
+func (c *Connection) record(h *half, kind byte, at int64) bool {
+	const handshake, encrypted = 22, 23
+	if c.hello == 0 {
+		if !h.up || kind != handshake {
+			return false
+		}
+		c.hello = at
+		return true
+	}
+	if c.TLSRounds > 0 {
+		return false
+	}
+	if !h.up {
+		c.serverData = c.serverData || kind == encrypted
+		return true
+	}
+	if kind != encrypted {
+		return true
+	}
+	c.TLSRounds = 2 // TLS 1.2: the server's first encrypted records of data come later
+	if c.serverData {
+		c.TLSRounds = 1
+	}
+	c.TLS = at - c.hello
+	if c.ready > 0 {
+		c.TLS = at - c.ready
+	}
+	// What was sent so far was the handshake: the conversation begins here.
+	c.Exchanges, c.Send, c.Wait, c.asked, c.answering = 0, 0, 0, at, false
+	c.turn = h
+	for i := range c.half {
+		g := &c.half[i]
+		g.active, g.transfer, g.turnAt, g.spent, g.Stalls, g.StallCount = 0, 0, 0, [limits]int64{}, nil, 0
+		g.silent, g.silences, g.initialOpen, g.Initial, g.rounds = 0, 0, false, 0, nil
+		g.round = round{begin: at, end: at, room: farAway}
+	}
+	h.turnAt, h.turnOff, h.firstAck = at, h.max, 0
+	return false
+}
+
+// finish closes what is open at the end of the capture.
+func (c *Connection) finish() {
+	for i := range c.half {
+		h := &c.half[i]
+		h.rest()
+		if h.zeroAt > 0 {
+			h.ZeroWindow += c.End - h.zeroAt
+			h.zeroAt = 0
+		}
+		for _, e := range h.episodes {
+			if e.again > 0 && e.vain >= e.again {
+				h.vain++
+			}
+		}
+		h.episodes = nil
+		if h.round.begin > 0 {
+			h.round.end = max(h.Last, h.LastAck)
+			h.keep(h.round)
+			h.round = round{}
+		}
+		h.conclude()
+		h.pieces, h.acks, h.trains, h.recent = nil, nil, nil, nil
+	}
+}

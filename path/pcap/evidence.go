@@ -1,0 +1,155 @@
+package pcap
+
+import (
+	"math"
+
+	"github.com/headway-lab/headway/path/diagnosis"
+)
+
+// Side is which end of the transfer the capture is from: at the sender's what the sender knew is
+// seen, elsewhere it is worked out.
+func (c *Connection) Side() diagnosis.Side {
+	if c.main().shifted() {
+		return diagnosis.AtReceiver
+	}
+	return diagnosis.AtSender
+}
+
+// Evidence is what the capture tells of the transfer, for a diagnosis. Its data are those of the
+// direction that has more.
+func (c *Connection) Evidence() diagnosis.Evidence {
+	h := c.main()
+	e := diagnosis.Evidence{Side: c.Side()}
+	seconds := func(t int64) diagnosis.Value { return diagnosis.Is(float64(t) / 1e9) }
+	count := func(n int64) diagnosis.Value { return diagnosis.Is(float64(n)) }
+	if c.Lookup != nil {
+		e.DNS = seconds(c.Lookup.Took)
+	}
+	if c.Opened > 0 {
+		e.Connect = seconds(c.Opened)
+		e.TLS = seconds(c.TLS)
+	}
+	if c.TLSRounds > 0 {
+		e.TLSRounds = count(int64(c.TLSRounds))
+	}
+	if c.Exchanges > 0 {
+		e.Exchanges = count(int64(c.Exchanges))
+		e.Send, e.Wait, e.Transfer = seconds(c.Send), seconds(c.Wait), seconds(c.half[1].transfer)
+	}
+	duration := float64(h.active)
+	e.Duration = seconds(h.active)
+	e.Bytes, e.Segments = count(h.Bytes), count(h.Segments)
+	e.MSS = count(h.full())
+	if h.MinRTT > 0 {
+		e.MinRTT = seconds(h.MinRTT)
+	}
+	e.RTT = diagnosis.Is(h.RTTs.quantile(.5, h.First))
+	e.MaxRTT = diagnosis.Is(h.RTTs.quantile(.95, h.First))
+	e.LossRTT = diagnosis.Is(h.LossRTT.quantile(.5, 0))
+	e.Plateau, e.PlateauSpread = h.plateau()
+	if h.Bytes == 0 {
+		return e
+	}
+	if duration > 0 {
+		share := func(t int64) diagnosis.Value { return diagnosis.Is(min(float64(t)/duration, 1)) }
+		e.Idle = share(h.spent[Application])
+		if h.scaled {
+			e.WindowFull = share(h.spent[Receiver])
+		}
+		e.BufferFull = share(h.spent[SendBuffer])
+		e.CwndFull = share(h.spent[SlowStart] + h.spent[Congestion] + h.spent[PathFull])
+		e.HeldBack = share(h.spent[HeldBack])
+		e.Recovering, e.TimedOut = share(h.spent[Recovery]), share(h.spent[TimedOut])
+		e.Silent, e.Silences = share(h.silent), count(h.silences)
+		if h.leftSlowStart > 0 && h.syn {
+			e.SlowStart = share(h.leftSlowStart - h.First)
+		}
+	}
+	if h.Initial > 0 && !h.initialOpen && h.initialWhole {
+		e.InitialWindow = diagnosis.Is(math.Round(float64(h.Initial) / float64(h.full())))
+	}
+	if h.scaled {
+		e.Window = diagnosis.Is(h.Windows.quantile(.5, h.First))
+		e.LeastWindow = diagnosis.Is(h.Windows.quantile(0, h.First))
+	}
+	e.Flight, e.FlightSpread = diagnosis.Is(h.flight), diagnosis.Is(h.flightSpread)
+	e.Resent, e.Spurious, e.Timeouts = count(h.AllResent()), count(h.Spurious), count(h.Timeouts)
+	e.LossEvents = count(max(h.Episodes-h.vain, 0))
+	e.Reordered, e.OutOfOrder = count(h.Reordered), count(max(h.OutOfOrder, h.SACKs))
+	if h.Gaps > 0 {
+		e.LateGaps = diagnosis.Is(min(1, float64(h.Late)/float64(h.Gaps)))
+	}
+	held := h.Held + h.other.Held
+	e.AckWaits = count(held)
+	if whole := c.exchange(); whole > 0 {
+		e.AckWait = diagnosis.Is(min(1, float64(h.HeldTime+h.other.HeldTime)/whole))
+	}
+	if held > 0 {
+		x := h
+		if h.Held < h.other.Held {
+			x = h.other
+		}
+		e.AckDelay = diagnosis.Is(x.AckDelays.quantile(.5, 0))
+	}
+	e.PolicedRate, e.PolicedFit = diagnosis.TokenBucket(h.course())
+	return e
+}
+
+// exchange is the time of all that was spoken, ns.
+func (c *Connection) exchange() float64 {
+	return float64(c.Send+c.Wait+c.TLS+c.Opened) + float64(c.half[1].transfer)
+}
+
+// plateau is the rate at which the last three quarters of the bytes were acknowledged, bit/s, and its
+// coefficient of variation over tenths of that time.
+func (h *half) plateau() (rate, variation diagnosis.Value) {
+	all := h.Progress.all
+	if len(all) < 8 {
+		return
+	}
+	total := all[len(all)-1].v
+	begin := all[0]
+	for _, p := range all {
+		if p.v >= total/4 {
+			begin = p
+			break
+		}
+	}
+	end := all[len(all)-1]
+	took := end.at - begin.at
+	if took <= 0 {
+		return
+	}
+	rate = diagnosis.Is((end.v - begin.v) * 8 / float64(took) * 1e9)
+	var tenths []float64
+	last := begin.v
+	for k := 1; k <= 10; k++ {
+		v := h.Progress.value(begin.at + took*int64(k)/10)
+		tenths = append(tenths, v-last)
+		last = v
+	}
+	return rate, diagnosis.Is(spread(tenths))
+}
+
+// course is what passed and what was lost, by the time it was sent.
+func (h *half) course() []diagnosis.Progress {
+	if !h.realLoss() {
+		return nil
+	}
+	var all []diagnosis.Progress
+	var p diagnosis.Progress
+	mss := float64(h.full())
+	for _, e := range h.log {
+		lost := min(float64(e.lost)*mss, float64(e.bytes))
+		if e.bytes == 0 { // a gap: what was lost before it came by here
+			lost = float64(e.lost) * mss
+			p.Lost += lost
+		} else {
+			p.Lost += lost
+			p.Bytes += float64(e.bytes) - lost
+		}
+		p.At = float64(e.at-h.First) / 1e9
+		all = append(all, p)
+	}
+	return all
+}

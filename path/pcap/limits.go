@@ -1,0 +1,115 @@
+package pcap
+
+import (
+	"math"
+	"slices"
+)
+
+// Share is a part of a transfer's time.
+type Share struct {
+	Limit Limit
+	Time  int64 // ns
+}
+
+// Limits says what the time of the transfer went to, the most first. The time in which a window
+// allowed no more, though the receiver's did, is told apart round trip by round trip, after
+// T-RAT's rules (Zhang and others, 2002): until the flight has stopped growing it is slow
+// start; with acknowledgements coming as fast as they ever do, or with a queue that has built up,
+// the path is full; what stays flat below that is the sender's buffer, as long as nothing was
+// lost; the rest is the congestion window.
+func (f *Flow) Limits() []Share {
+	var all []Share
+	for l, t := range f.spent {
+		if t > 0 {
+			all = append(all, Share{Limit(l), t})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Share) int {
+		switch {
+		case a.Time > b.Time:
+			return -1
+		case a.Time < b.Time:
+			return 1
+		}
+		return int(a.Limit) - int(b.Limit)
+	})
+	return all
+}
+
+// conclude tells the windows apart, when the whole transfer is known.
+func (h *half) conclude() {
+	rounds := h.rounds
+	if len(rounds) == 0 {
+		return
+	}
+	begin := rounds[0].begin
+	end := max(h.Last, h.LastAck)
+	h.leftSlowStart = end
+	// Slow start ends with the first loss, or when the flight grows no more.
+	growing := int64(0)
+	flat := 0
+	for i, r := range rounds {
+		if r.again > 0 && h.realLoss() {
+			h.leftSlowStart = min(h.leftSlowStart, r.begin)
+			break
+		}
+		if i > 0 && float64(r.flight) < 1.2*float64(growing) && !r.program {
+			if flat == 0 {
+				h.leftSlowStart = rounds[i].begin
+			}
+			if flat++; flat >= 2 {
+				break
+			}
+		} else if !r.program {
+			flat = 0
+			h.leftSlowStart = end
+			h.SlowRounds = i + 1
+		}
+		growing = max(growing, r.flight)
+	}
+	least := float64(h.least())
+	// What lasts: of the later rounds.
+	var flights, bursts []float64
+	half := begin + (end-begin)/2
+	for i, r := range rounds {
+		if (r.begin >= half || len(rounds) < 4) && i < len(rounds)-1 && r.flight > 0 && !r.program {
+			flights = append(flights, float64(r.flight))
+		}
+		if r.burst > 0 {
+			bursts = append(bursts, r.burst)
+		}
+	}
+	h.flightSpread = spread(flights)
+	h.flight = quantile(flights, .5)
+	train := quantile(bursts, .5)
+	firstLoss := int64(math.MaxInt64)
+	if h.realLoss() {
+		for _, r := range rounds {
+			if r.again > 0 {
+				firstLoss = r.begin
+				break
+			}
+		}
+	}
+	for _, r := range rounds {
+		took := float64(max(r.end-r.begin, 1))
+		rate := float64(r.bytes) / took * 1e9
+		queue := float64(r.rttMost) - least
+		why := Congestion
+		switch {
+		case r.begin < h.leftSlowStart && r.begin < firstLoss:
+			why = SlowStart
+		case r.rttMost > 0 && least > 0 && queue > max(.25*least, 4e6) && (train == 0 || rate > .5*train):
+			why = PathFull
+		case train > 0 && rate > .8*train:
+			why = PathFull
+		case r.begin >= firstLoss:
+		case !math.IsNaN(h.flight) && math.Abs(float64(r.flight)-h.flight) < .15*h.flight:
+			why = SendBuffer
+		}
+		h.spent[why] += r.window
+	}
+}
+
+// realLoss says that something was lost, not only taken for lost.
+func (h *half) realLoss() bool { return h.AllResent() > h.Spurious }
