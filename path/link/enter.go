@@ -28,8 +28,10 @@ type Entry struct {
 	Processes bool
 	// Signals are passed on; none is SIGINT and SIGTERM.
 	Signals []os.Signal
-	// Files are handed over: descriptor 4 and so on.
-	Files []*os.File
+	// To, if not nil, gets those signals in the inner process that came to the outer one alone, and nobody
+	// else in the process gets any: for a program that starts another and leaves it in its process group, where it has
+	// those that came to all of them already.
+	To chan<- os.Signal
 }
 
 // Enter makes sure that the process may make links. Where it may not, for want of root, it runs
@@ -90,14 +92,45 @@ func (e Entry) inside(ack string) error {
 		// processes outside, and still this one as self.
 		unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	}
+	if e.To != nil {
+		signal.Reset(e.Signals...)
+	}
 	got := make(chan os.Signal, 8)
 	signal.Notify(got, e.Signals...)
+	outer = fd
 	go func() {
 		for range got {
-			unix.Write(fd, []byte{1})
+			unix.Write(fd, []byte{0})
+		}
+	}()
+	if e.To == nil {
+		return nil
+	}
+	go func() {
+		b := make([]byte, 1)
+		for {
+			n, err := unix.Read(fd, b)
+			if err == unix.EINTR {
+				continue
+			}
+			if n <= 0 || err != nil {
+				return
+			}
+			e.To <- syscall.Signal(b[0])
 		}
 	}()
 	return nil
+}
+
+// outer is where the outer process listens; -1 if there is none.
+var outer = -1
+
+// EndBy makes the outer process, when this one ends, end by a signal as a program has that this one ran for it: so
+// that a shell sees an interrupt as one.
+func EndBy(s syscall.Signal) {
+	if outer >= 0 {
+		unix.Write(outer, []byte{byte(s)})
+	}
 }
 
 // again runs this program in new namespaces, with a new user namespace where it takes one, and returns how it ended.
@@ -106,14 +139,15 @@ func (e Entry) again(user bool) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("finding this program to run it in a namespace: %w", err)
 	}
-	acks, ack, err := os.Pipe()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
-	defer acks.Close()
+	own, theirs := os.NewFile(uintptr(pair[0]), "own"), os.NewFile(uintptr(pair[1]), "theirs")
+	defer own.Close()
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), marker+"=3"),
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, ExtraFiles: append([]*os.File{ack}, e.Files...),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, ExtraFiles: []*os.File{theirs},
 		SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL},
 	}
 	if _, err := os.Stat(cmd.Path); err != nil {
@@ -147,7 +181,7 @@ func (e Entry) again(user bool) (int, error) {
 		runtime.LockOSThread() // the signal of a parent's death is that of its thread
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
-		ack.Close()
+		theirs.Close()
 		started <- err
 		if err == nil {
 			ended <- cmd.Wait()
@@ -159,30 +193,59 @@ func (e Entry) again(user bool) (int, error) {
 		}
 		return 0, fmt.Errorf("running itself in namespaces of its own: %w", err)
 	}
-	heard := make(chan struct{}, 64)
+	heard := make(chan time.Time, 64) // when the inner process had a signal
+	by := make(chan syscall.Signal, 1)
 	go func() {
-		defer close(heard)
+		defer close(by)
 		for b := make([]byte, 1); ; {
-			if n, err := acks.Read(b); n == 0 || err != nil {
+			if n, err := own.Read(b); n == 0 || err != nil {
 				return
 			}
-			heard <- struct{}{}
+			if b[0] == 0 {
+				heard <- time.Now()
+			} else {
+				by <- syscall.Signal(b[0])
+			}
 		}
 	}()
 	for {
 		select {
 		case err = <-ended:
+			if s, ok := <-by; ok && (s == unix.SIGINT || s == unix.SIGTERM || s == unix.SIGHUP) {
+				signal.Reset(s)
+				unix.Kill(os.Getpid(), s)
+				time.Sleep(time.Second) // it is not blocked, so this is not waited for
+			}
 			return exitCode(cmd.ProcessState, err)
 		case s := <-signals:
-			select {
-			case <-heard: // it came to both
-			case <-time.After(patience):
-				cmd.Process.Signal(s)
-				select {
-				case <-heard:
-				case <-time.After(time.Second):
-				}
+			if cameToBoth(heard) {
+				continue
 			}
+			if e.To != nil {
+				own.Write([]byte{byte(s.(syscall.Signal))})
+				continue
+			}
+			cmd.Process.Signal(s)
+			select {
+			case <-heard:
+			case <-time.After(time.Second):
+			}
+		}
+	}
+}
+
+// cameToBoth waits for the inner process to say that it has the signal, too.
+func cameToBoth(heard <-chan time.Time) bool {
+	begin := time.Now()
+	for end := time.After(patience); ; {
+		select {
+		case at := <-heard:
+			// One that is older was its own.
+			if begin.Sub(at) < patience {
+				return true
+			}
+		case <-end:
+			return false
 		}
 	}
 }

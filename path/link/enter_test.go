@@ -72,6 +72,18 @@ var programs = map[string]func() int{
 			}
 		}
 	},
+	// What another program had to do for this one: which signals came to the outer process alone.
+	"told": func() int {
+		fmt.Println("ready")
+		select {
+		case s := <-told:
+			fmt.Println(s)
+			EndBy(unix.SIGTERM)
+			return 3
+		case <-time.After(time.Second):
+			return 4
+		}
+	},
 	"parent": func() int {
 		c := exec.Command("sleep", "1000")
 		c.Stdout = os.Stdout // who holds it lives
@@ -85,6 +97,8 @@ var programs = map[string]func() int{
 	},
 }
 
+var told = make(chan os.Signal, 9)
+
 // runProgram is what TestMain does in a process that is to be a program; it returns if this is none.
 func runProgram() {
 	name, processes := strings.CutPrefix(os.Getenv(program), "processes ")
@@ -92,7 +106,11 @@ func runProgram() {
 	if f == nil {
 		return
 	}
-	done, code, err := Entry{Always: true, Processes: processes}.Enter(context.Background())
+	e := Entry{Always: true, Processes: processes}
+	if name == "told" {
+		e.To = told
+	}
+	done, code, err := e.Enter(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(99)
@@ -185,6 +203,29 @@ func TestASignalComesOnce(t *testing.T) {
 			if said, code := end(t, cmd, r); code != 0 || said != "1\n" {
 				t.Errorf("%s, group %v: status %d, %q", name, group, code, said)
 			}
+		}
+	}
+}
+
+// Where the program leaves signals to another in its process group, it is told of those alone that did not come to
+// the group; and the outer process can end by the same signal as that other program.
+func TestASignalIsLeftToTheGroup(t *testing.T) {
+	for _, group := range []bool{false, true} {
+		cmd, r := start(t, "processes told", false)
+		if line, err := r.ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		pid, want, code := cmd.Process.Pid, "terminated\n", -1
+		if group {
+			pid, want, code = -pid, "", 4
+		}
+		unix.Kill(pid, unix.SIGTERM)
+		said, got := end(t, cmd, r)
+		if said != want || got != code {
+			t.Errorf("group %v: status %d, %q; want %d, %q", group, got, said, code, want)
+		}
+		if w := cmd.ProcessState.Sys().(syscall.WaitStatus); !group && w.Signal() != unix.SIGTERM {
+			t.Errorf("ended by %v", w.Signal())
 		}
 	}
 }
