@@ -75,6 +75,11 @@ type Info struct {
 	BusyTime, WindowLimited, BufferLimited time.Duration
 	Rehashes                               int64 // times that another route was tried after timeouts
 
+	// What the socket holds and may hold, in bytes of the kernel's memory, which is more than the payload (SO_MEMINFO, not
+	// TCP_INFO). A program that writes waits from when SendQueued reaches SendBuffer until it is below two thirds.
+	SendQueued, SendBuffer       int64
+	ReceiveQueued, ReceiveBuffer int64
+
 	size int // bytes that the kernel filled in
 }
 
@@ -115,7 +120,21 @@ func FromFD(fd int) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("reading TCP_INFO: %w", err)
 	}
-	return parse(b[:n]), nil
+	i := parse(b[:n])
+	i.memory(fd)
+	return i, nil
+}
+
+// memory reads what the socket holds; a kernel before 4.12 cannot tell.
+func (i *Info) memory(fd int) {
+	var m [9]uint32
+	n := uint32(unsafe.Sizeof(m))
+	_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&m)), uintptr(unsafe.Pointer(&n)), 0)
+	if e != 0 || n < 6*4 {
+		return
+	}
+	i.ReceiveQueued, i.ReceiveBuffer, i.SendBuffer, i.SendQueued = int64(m[0]), int64(m[1]), int64(m[3]), int64(m[5])
 }
 
 // getsockopt returns how much of b was filled.

@@ -162,6 +162,9 @@ func TestWindowLimited(t *testing.T) {
 	if i.WindowLimited < i.BusyTime/2 || i.NotSent == 0 {
 		t.Errorf("busy %v, limited by the window %v, %d not sent", i.BusyTime, i.WindowLimited, i.NotSent)
 	}
+	if i.SendQueued < i.SendBuffer*2/3 || i.SendQueued < i.NotSent {
+		t.Errorf("%d queued, %d of them not sent, of at most %d", i.SendQueued, i.NotSent, i.SendBuffer)
+	}
 	if c, err := Of(client); err != nil || c.Known("ReceiveWindow") && c.ReceiveWindow > 64<<10 {
 		t.Errorf("a window of %d after so much unread, %v", c.ReceiveWindow, err)
 	}
