@@ -48,6 +48,8 @@ type Zone struct {
 	ns      []dns.RR
 	hosts   map[string][]netip.Addr // by name
 	between map[string]bool         // names between the hosts and the origin
+
+	hostLabels []string // of hosts right below the origin
 }
 
 // New makes a zone of a catalogue.
@@ -89,6 +91,9 @@ func New(c Config, cat *sky.Catalogue) (*Zone, error) {
 			continue
 		}
 		z.hosts[n] = append(z.hosts[n], h.Addresses...)
+		if label, _, _ := strings.Cut(n, "."); n == label+"."+z.Origin {
+			z.hostLabels = append(z.hostLabels, label)
+		}
 		for i, end := dns.NextLabel(n, 0); !end && n[i:] != z.Origin; i, end = dns.NextLabel(n, i) {
 			z.between[n[i:]] = true
 		}
@@ -267,4 +272,23 @@ func (z *Zone) LOC(o *sky.Object, t time.Time) (l LOC, note string, err error) {
 func (z *Zone) warning(age time.Duration) string {
 	ground, _ := sky.Uncertainty(age)
 	return fmt.Sprintf("elements are %s old: position may be off by %.0f km", sky.Days(age), ground)
+}
+
+// Object is the one that a name of one label below the origin means, or nil: the label of
+// a host is none, whatever objects are called. It makes no garbage.
+func (z *Zone) Object(label []byte) *sky.Object {
+	o := z.cat.Now().Lookup(label)
+	if o != nil && z.hostLabel(label) {
+		return nil
+	}
+	return o
+}
+
+func (z *Zone) hostLabel(label []byte) bool {
+	for _, l := range z.hostLabels {
+		if len(l) == len(label) && strings.EqualFold(l, string(label)) {
+			return true
+		}
+	}
+	return false
 }
