@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,9 +62,22 @@ func TestScripts(t *testing.T) {
 			if name == "root" {
 				return os.Geteuid() == 0, nil
 			}
+			if name == "links" {
+				return links(), nil
+			}
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
 	})
+}
+
+// links says whether this user may make network namespaces, as root or in a user namespace.
+func links() bool {
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+	}
+	return cmd.Run() == nil
 }
 
 // status N COMMAND ARGS... runs a command that must end with exit status N.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -20,6 +21,7 @@ type labFlags struct {
 	o                                  lab.Options
 	loss                               []string
 	size, rate, queue, reorder, lossOn string
+	trace, police, bucket              string
 	quiet                              bool
 }
 
@@ -60,6 +62,9 @@ The exit status is 0 if all transfers were made, 1 if it failed or was interrupt
 	f.IntVarP(&x.o.N, "transfers", "n", 30, "`number` of transfers for each loss and congestion control")
 	f.StringVar(&x.rate, "rate", "", "`RATE` of the bottleneck from the server, as in 10mbit (default none)")
 	f.StringVar(&x.queue, "queue", "", "`SIZE` of the queue before it (default what it sends in 100 ms)")
+	f.StringVar(&x.trace, "trace", "", "`FILE` that says when the bottleneck sends, as mahimahi's do: milliseconds, a packet each line")
+	f.StringVar(&x.police, "police", "", "`RATE` above which packets are dropped, without a queue, as in 10mbit")
+	f.StringVar(&x.bucket, "bucket", "", "`SIZE` that may exceed it at once (default 100 ms of it)")
 	f.Var(newChoice(&x.lossOn, "data", "ack", "both"), "loss-on", "what is lost: `data` of the server, ack of the client, or both, any packet on both ways")
 	f.DurationVar(&x.o.Bursts, "bursts", 0, "lose packets in bursts of this mean `time`")
 	f.DurationVar(&x.o.Jitter, "jitter", 0, "delay the server's packets by up to this `time` more, in order")
@@ -72,6 +77,7 @@ The exit status is 0 if all transfers were made, 1 if it failed or was interrupt
 	f.StringVar(&x.out.html, "html", "headway-lab.html", "write the report as one HTML page to `FILE`; \"\" writes none")
 	f.BoolVar(&x.quiet, "quiet", false, "no progress on standard error")
 	x.lossOn = "data"
+	c.MarkFlagFilename("trace")
 	c.MarkFlagFilename("json", "json")
 	c.MarkFlagFilename("html", "html")
 	for name, words := range map[string][]string{
@@ -130,17 +136,39 @@ func (x *labFlags) read() (err error) {
 	if x.o.Size, err = quantity.Size(x.size); err != nil {
 		return fmt.Errorf("--size %w", err)
 	}
-	if x.rate != "" {
-		if x.o.Rate, err = quantity.Rate(x.rate); err != nil {
-			return fmt.Errorf("--rate %w", err)
+	for _, f := range []struct {
+		name, text string
+		to         *float64
+	}{{"rate", x.rate, &x.o.Rate}, {"police", x.police, &x.o.Police}} {
+		if f.text == "" {
+			continue
+		}
+		if *f.to, err = quantity.Rate(f.text); err != nil {
+			return fmt.Errorf("--%s %w", f.name, err)
 		}
 	}
-	if x.queue != "" {
-		n, err := quantity.Size(x.queue)
-		if err != nil {
-			return fmt.Errorf("--queue %w", err)
+	for _, f := range []struct {
+		name, text string
+		to         *int
+	}{{"queue", x.queue, &x.o.Queue}, {"bucket", x.bucket, &x.o.Bucket}} {
+		if f.text == "" {
+			continue
 		}
-		x.o.Queue = int(n)
+		n, err := quantity.Size(f.text)
+		if err != nil {
+			return fmt.Errorf("--%s %w", f.name, err)
+		}
+		*f.to = int(min(n, math.MaxInt32))
+	}
+	if x.trace != "" {
+		file, err := os.Open(x.trace)
+		if err != nil {
+			return fmt.Errorf("--trace %s: %w", x.trace, plain(err))
+		}
+		defer file.Close()
+		if x.o.Trace, err = link.ReadTrace(x.trace, file); err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
 	}
 	if x.reorder != "" {
 		if x.o.Reorder, err = quantity.Share(x.reorder); err != nil {

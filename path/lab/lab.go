@@ -28,6 +28,9 @@ type Options struct {
 	// What else happens to the server's packets; see [link.Conditions].
 	Rate    float64 // bit/s, 0 is no bottleneck
 	Queue   int     // bytes
+	Trace   *link.Trace
+	Police  float64 // bit/s, 0 is no policer
+	Bucket  int     // bytes
 	Bursts  time.Duration
 	Jitter  time.Duration
 	Reorder float64
@@ -120,8 +123,14 @@ const budget = 150e6
 func (o *Options) parallel() int {
 	// Slow start takes seven round trips or so for a page.
 	r := float64(o.Size) * 8 / max(7*o.RTT.Seconds(), 1e-3)
-	if o.Rate > 0 {
-		r = min(r, o.Rate)
+	limits := []float64{o.Rate, o.Police}
+	if o.Trace != nil {
+		limits = append(limits, o.Trace.Rate())
+	}
+	for _, limit := range limits {
+		if limit > 0 {
+			r = min(r, limit)
+		}
 	}
 	return min(max(int(budget/r), 1), most)
 }
@@ -132,7 +141,8 @@ var lossOn = map[string][2]link.LossOn{"data": {link.All, link.Data}, "ack": {li
 func (o *Options) conditions(loss float64) (toServer, toClient link.Conditions) {
 	on := lossOn[o.LossOn]
 	toServer = link.Conditions{Delay: o.RTT / 2, LossOn: on[0]}
-	toClient = link.Conditions{Delay: o.RTT - o.RTT/2, LossOn: on[1], Jitter: o.Jitter, Reorder: o.Reorder, Rate: o.Rate, Queue: o.Queue}
+	toClient = link.Conditions{Delay: o.RTT - o.RTT/2, LossOn: on[1], Jitter: o.Jitter, Reorder: o.Reorder, Rate: o.Rate, Queue: o.Queue,
+		Trace: o.Trace, Police: o.Police, Bucket: o.Bucket}
 	if o.LossOn != "ack" {
 		toClient.Loss = loss
 	}

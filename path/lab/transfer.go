@@ -161,8 +161,8 @@ func (b *bench) get(parent context.Context, o *Options, port uint16) (*transfer,
 			conn.(*net.TCPConn).SetLinger(0)
 			conn.Close()
 		}
-		toServer, toClient := o.conditions(0)
-		toClient.Rate, toClient.Queue = 0, 0
+		plain := Options{RTT: o.RTT}
+		toServer, toClient := plain.conditions(0)
 		b.link.Change(toServer, toClient)
 		select {
 		case <-time.After(o.RTT + o.RTT/2):
