@@ -28,8 +28,7 @@ func (r *Responder) readCookie(data []byte, from netip.Addr, now time.Time) (c c
 	}
 	copy(c.server[:], data[8:])
 	age := int32(uint32(now.Unix()) - binary.BigEndian.Uint32(c.server[4:]))
-	want := r.serverCookie(&c.client, binary.BigEndian.Uint32(c.server[4:]), from)
-	c.valid = want == c.server && age >= -300 && age <= 3600
+	c.valid = r.hashed(c.server, &c.client, from) == c.server && c.server[0] == 1 && age >= -300 && age <= 3600
 	return c, true
 }
 
@@ -49,6 +48,11 @@ func (r *Responder) appendCookie(b []byte, c *cookie, from netip.Addr, now time.
 func (r *Responder) serverCookie(client *[8]byte, made uint32, from netip.Addr) (s [16]byte) {
 	s[0] = 1
 	binary.BigEndian.PutUint32(s[4:], made)
+	return r.hashed(s, client, from)
+}
+
+// hashed puts the hash into a cookie. Octets that are reserved count as they are.
+func (r *Responder) hashed(s [16]byte, client *[8]byte, from netip.Addr) [16]byte {
 	var in [32]byte
 	n := copy(in[:], client[:])
 	n += copy(in[n:], s[:8])

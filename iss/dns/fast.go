@@ -9,9 +9,9 @@ import (
 )
 
 // fast answers the query that nearly everybody asks: LOC of an object, with or without
-// EDNS. It makes no garbage and takes an eighth of the time that miekg/dns takes (bench in
-// this package). What it does not know at sight it leaves to full, before it has
-// written anything.
+// EDNS. It makes no garbage and takes a third to half of the time that full takes, and
+// most of that is the orbit (BenchmarkRespond). What it does not know at sight it leaves to
+// full, before it has written anything.
 func (r *Responder) fast(b, query []byte, from netip.Addr, now time.Time) (out []byte, rcode int, cookieOK, done bool) {
 	const (
 		flags  = 2
