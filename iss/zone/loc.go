@@ -93,7 +93,7 @@ func (l LOC) String() string {
 	for _, d := range []uint8{l.Size, l.Horizontal, l.Vertical} {
 		cm := centimetres(d)
 		b = strconv.AppendUint(append(b, ' '), cm/100, 10)
-		if cm%100 != 0 {
+		if cm < 100 {
 			b = append(b, '.', byte('0'+cm%100/10), byte('0'+cm%10))
 		}
 		b = append(b, 'm')
