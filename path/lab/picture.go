@@ -91,8 +91,7 @@ func (x *run) answer(r *report.Report) string {
 	}
 	var parts []string
 	for k, cc := range x.o.CC[1:] {
-		var better, worse []string
-		same := 0
+		var better, worse, same []string
 		for l, loss := range x.o.Loss {
 			c := r.Cases[l*len(x.o.CC)+k+1]
 			e, ok := c.Effects["total"]
@@ -100,7 +99,7 @@ func (x *run) answer(r *report.Report) string {
 			switch {
 			case !ok || !has:
 			case !e.Real:
-				same++
+				same = append(same, group(loss))
 			case e.Percent < 0:
 				better = append(better, fmt.Sprintf("%.0f %% less at %s (%.3g s, not %.3g)", -e.Percent, group(loss), c.Values["total"].Value, base.Value))
 			default:
@@ -115,8 +114,8 @@ func (x *run) answer(r *report.Report) string {
 			better = []string{better[0], better[len(better)-1]}
 		}
 		words := cc + " takes " + strings.Join(append(better, worse...), ", ")
-		if same > 0 {
-			words += fmt.Sprintf(", and no effect was seen at %d other", same)
+		if len(same) > 0 {
+			words += ", and no effect was seen at " + strings.Join(same, " and ")
 		}
 		parts = append(parts, words)
 	}
