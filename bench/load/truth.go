@@ -22,9 +22,9 @@ import (
 	"github.com/headway-lab/headway/report"
 )
 
-// What examples/load does.
+// What examples/load does. A short service makes many requests in the same time, for less luck.
 const (
-	service = 10 * time.Millisecond
+	service = 4 * time.Millisecond
 	load    = .7
 )
 
@@ -34,7 +34,7 @@ func (b *bench) truth(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", server, "github.com/headway-lab/headway/examples/load").CombinedOutput(); err != nil {
 		return fmt.Errorf("building examples/load: %w\n%s", err, out)
 	}
-	cmd := exec.CommandContext(ctx, server, "-listen", "127.0.0.1:0")
+	cmd := exec.CommandContext(ctx, server, "-listen", "127.0.0.1:0", "-service", service.String())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -131,8 +131,8 @@ func (b *bench) slow(ctx context.Context, base, wrk, hey string) error {
 
 // drop is a server that ends connections.
 func (b *bench) drop(ctx context.Context, base, wrk, hey string) error {
-	fmt.Printf("\nA server that drops a tenth of all requests, 20 s of 200 a second\n\n")
-	r, err := b.report(ctx, base+"/drop", 200, 20*time.Second, "poisson")
+	fmt.Printf("\nA server that drops a tenth of all requests, 20 s of 1,000 a second\n\n")
+	r, err := b.report(ctx, base+"/drop", 1000, 20*time.Second, "poisson")
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@
 // Its pages:
 //
 //	/       answers at once
-//	/mm1    has one worker that takes 10 ms on average, exponentially distributed: with
+//	/mm1    has one worker that takes 10 ms on average (-service says otherwise), exponentially distributed: with
 //	        Poisson arrivals it is the queue M/M/1 of the textbooks
 //	/slow   answers after 20 ms, and any number at a time
 //	/stall  stops for a second of every ten
@@ -33,11 +33,16 @@ const service = 10 * time.Millisecond
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:8080", "`address` to listen on")
+	service := flag.Duration("service", service, "mean `time` that /mm1 takes for a request")
 	flag.Parse()
+	if *service <= 0 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "load: want a -service of more than 0, and nothing behind the flags")
+		os.Exit(2)
+	}
 	l, err := net.Listen("tcp", *listen)
 	if err == nil {
 		fmt.Println("listening on http://" + l.Addr().String())
-		err = http.Serve(l, newServer())
+		err = http.Serve(l, newServer(*service))
 	}
 	fmt.Fprintln(os.Stderr, "load:", err)
 	os.Exit(1)
@@ -48,6 +53,7 @@ func main() {
 type worker struct {
 	mu   sync.Mutex
 	luck *dist.Stream
+	mean float64 // ns
 	free time.Time
 	seen histogram.Histogram
 }
@@ -59,7 +65,7 @@ func (q *worker) end() time.Time {
 	if q.free.Before(now) {
 		q.free = now
 	}
-	q.free = q.free.Add(time.Duration(q.luck.Exp() * float64(service)))
+	q.free = q.free.Add(time.Duration(q.luck.Exp() * q.mean))
 	return q.free
 }
 
@@ -70,9 +76,9 @@ func (q *worker) saw(took time.Duration) {
 	q.seen.Add(int64(took))
 }
 
-func newServer() http.Handler {
+func newServer(service time.Duration) http.Handler {
 	begin := time.Now()
-	q := &worker{luck: dist.NewStream(1, "service"), free: begin}
+	q := &worker{mean: float64(service), luck: dist.NewStream(1, "service"), free: begin}
 	var mu sync.Mutex
 	drops := dist.NewStream(1, "drops")
 	ok := func(w io.Writer) { io.WriteString(w, "ok\n") }
@@ -86,7 +92,7 @@ func newServer() http.Handler {
 		ok(w)
 	})
 	m.HandleFunc("/slow", func(w http.ResponseWriter, _ *http.Request) {
-		until(time.Now().Add(2 * service))
+		until(time.Now().Add(20 * time.Millisecond))
 		ok(w)
 	})
 	m.HandleFunc("/stall", func(w http.ResponseWriter, _ *http.Request) {

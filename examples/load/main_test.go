@@ -8,7 +8,7 @@ import (
 )
 
 func TestPages(t *testing.T) {
-	s := httptest.NewServer(newServer())
+	s := httptest.NewServer(newServer(service))
 	defer s.Close()
 	for path, want := range map[string]string{"/": "ok\n", "/mm1": "ok\n", "/slow": "ok\n", "/stall": "ok\n"} {
 		r, err := http.Get(s.URL + path)
