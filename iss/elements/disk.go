@@ -1,0 +1,132 @@
+package elements
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// state is what is kept of a source beside its body.
+type state struct {
+	URL          string    `json:"url"`
+	Fetched      time.Time `json:"fetched"` // when the body came
+	Current      time.Time `json:"current"` // when it was last found to be up to date
+	Tried        time.Time `json:"tried"`   // the last request
+	Next         time.Time `json:"next"`    // no request before that
+	Failures     int       `json:"failures"`
+	Problem      string    `json:"problem,omitempty"`
+	SHA256       string    `json:"sha256"` // of the body
+	ETag         string    `json:"etag,omitempty"`
+	LastModified string    `json:"last_modified,omitempty"`
+}
+
+// paths of a source's files: what a URL ends with, for people, and a hash, for truth.
+func (s *source) paths(dir string) (body, meta string) {
+	sum := sha256.Sum256([]byte(s.url))
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, s.url[max(len(s.url)-40, 0):])
+	base := filepath.Join(dir, strings.Trim(name, "-")+"-"+hex.EncodeToString(sum[:4]))
+	return base + ".elements", base + ".json"
+}
+
+// load reads what is kept of a source. What is not whole is as if it were not there, but
+// for the time of the next request.
+func (s *source) load(dir string) error {
+	body, meta := s.paths(dir)
+	b, err := os.ReadFile(meta)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &s.state)
+	}
+	if err != nil {
+		s.state = state{}
+		return fmt.Errorf("%s cannot be used: %w", meta, err)
+	}
+	if s.state.SHA256 == "" {
+		return nil
+	}
+	data, err := os.ReadFile(body)
+	if err == nil && sum(data) != s.state.SHA256 {
+		err = errors.New("it is not what was written")
+	}
+	if err == nil {
+		s.sets, _, err = Parse(data)
+	}
+	if err != nil {
+		s.sets = nil
+		s.state.SHA256, s.state.ETag, s.state.LastModified = "", "", ""
+		s.state.Fetched, s.state.Current = time.Time{}, time.Time{}
+		return fmt.Errorf("%s cannot be used: %w", body, err)
+	}
+	return nil
+}
+
+func sum(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
+}
+
+// save writes the state, and the body first if there is one.
+func (s *source) save(dir string, data []byte) error {
+	body, meta := s.paths(dir)
+	if data != nil {
+		if err := replace(body, data); err != nil {
+			return err
+		}
+	}
+	b, err := json.MarshalIndent(s.state, "", " ")
+	if err != nil {
+		return err
+	}
+	return replace(meta, append(b, '\n'))
+}
+
+// replace puts a file in place of another: whoever reads it, whenever the machine stops,
+// finds the old or the new.
+func replace(path string, data []byte) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
