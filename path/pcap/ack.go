@@ -189,11 +189,11 @@ func (h *half) mark(l, r, now int64) {
 	h.sign(now)
 }
 
-// train finds the greatest rate at which acknowledgements come, over ten segments or more: what
+// train finds the greatest rate at which acknowledgements come, over four segments or more: what
 // the bottleneck delivers while it is busy (packet trains: Jain and Routhier 1986; Dovrolis and
 // others 2001 for dispersion).
 func (h *half) train(now int64) {
-	need := max(10*h.full(), h.round.flight/4)
+	need := max(4*h.full(), h.round.flight/4)
 	h.trains = append(h.trains, progress{now, h.una})
 	for len(h.trains) > 1 && h.una-h.trains[1].una >= need {
 		h.trains = h.trains[1:]
@@ -202,7 +202,7 @@ func (h *half) train(now int64) {
 		h.trains = h.trains[1:]
 	}
 	first := h.trains[0]
-	if took := now - first.at; h.una-first.una >= need && took > 0 {
+	if took := now - first.at; h.una-first.una >= need && took > 0 && h.round.flight >= 2*need {
 		h.round.burst = max(h.round.burst, float64(h.una-first.una)/float64(took)*1e9)
 	}
 }

@@ -29,12 +29,29 @@ func (h *half) data(s *segment, missing int) {
 		h.KeepAlives++
 		return
 	}
+	if s.length == 0 { // FIN alone: not of the transfer
+		if off >= h.max {
+			h.insert(len(h.pieces), piece{off: off, end: end, first: now, last: now, times: 1, entry: -1, again: true})
+			h.max = end
+		}
+		return
+	}
+	if h.c.TLSRounds > 0 && h.c.Finished > 0 && s.length <= 31 && off >= h.max {
+		h.add(piece{off: off, end: end, first: now, last: now, times: 1, again: true}, now)
+		h.Bytes += int64(s.length)
+		h.max = end
+		return // TLS takes leave
+	}
 	v := h.look(s)
 	begins := h.c.speaks(h, now, off >= h.max)
 	segs := h.segments(int64(s.length))
 	h.Segments += segs
 	h.Sent += int64(s.length)
-	h.Largest = max(h.Largest, s.length)
+	if s.length > h.Largest {
+		h.Largest, h.longest = s.length, 0
+	} else if s.length == h.Largest && h.lastAt > 0 && now-h.lastAt < h.delta() {
+		h.longest++
+	}
 	if h.First == 0 {
 		h.First = now
 		h.initialOpen = h.syn && off == 0
@@ -53,18 +70,19 @@ func (h *half) data(s *segment, missing int) {
 			timed, resent = TimedOut, true
 			h.hidden(off, n, now, missing)
 		}
-		h.add(piece{off: off, end: end, first: now, last: now, stamp: s.tsval, id: s.id, times: 1, again: resent}, now, segs)
+		h.add(piece{off: off, end: end, first: now, last: now, stamp: s.tsval, id: s.id, times: 1, again: resent}, now)
 		if h.holes() {
 			h.OutOfOrder += segs
 		}
 	default:
 		timed, resent = h.old(s, off, min(end, h.max), v)
 		if end > h.max { // new data behind old
-			h.add(piece{off: h.max, end: end, first: now, last: now, stamp: s.tsval, id: s.id, times: 1}, now, h.segments(end-h.max))
+			h.add(piece{off: h.max, end: end, first: now, last: now, stamp: s.tsval, id: s.id, times: 1}, now)
 		}
 	}
 	fresh := max(end-max(h.max, off), 0)
-	h.Bytes += min(fresh, int64(s.length))
+	h.Bytes += max(min(fresh, int64(s.length))+h.repaired, 0)
+	h.repaired = 0
 	if !begins && h.lastAt > 0 {
 		h.charge(now, n, v, timed, resent)
 	}
@@ -88,7 +106,7 @@ func (h *half) data(s *segment, missing int) {
 		if h.initialOpen {
 			if v.una > 0 {
 				h.initialOpen = false
-				h.initialWhole = !h.lastShort && !begins && now-h.known2(v) <= h.delta()*2
+				h.initialWhole = !h.lastShort && !begins && now-h.known2(v) <= max(2*h.delta(), int64(h.srtt/4))
 			} else {
 				h.Initial += fresh
 			}
@@ -104,7 +122,7 @@ func (h *half) data(s *segment, missing int) {
 // known2 is when what the sender knew could first be answered, as seen here.
 func (h *half) known2(v view) int64 {
 	if h.shifted() {
-		return v.at + h.near
+		return v.at + h.nearNow()
 	}
 	return v.at
 }
@@ -134,7 +152,7 @@ func (h *half) gap(off int64, s *segment) {
 }
 
 // add takes new data behind all others.
-func (h *half) add(p piece, now, segs int64) {
+func (h *half) add(p piece, now int64) {
 	p.entry = h.write(now, p.end-p.off)
 	h.insert(len(h.pieces), p)
 }
@@ -277,6 +295,9 @@ func (h *half) fill(i int, end int64, s *segment, late bool) {
 		p := &h.pieces[i]
 		e := h.entry(entry)
 		e.bytes = int32(min(int64(e.bytes)+p.end-p.off, 1<<31-1))
+		if p.times == 0 {
+			h.repaired += p.end - p.off
+		}
 		if p.times == 0 && late {
 			p.first = s.at
 		} else {
@@ -369,7 +390,11 @@ func (h *half) kind(off, end, now int64, first int, v view) Kind {
 func (h *half) resend(off, n int64, k Kind, already bool, now int64) {
 	segs := h.segments(n)
 	h.Resent[k] += segs
-	if !h.recover || h.Episodes == 0 {
+	another := now-h.lossAt >= h.least() || h.Episodes == 0
+	h.lossAt = now
+	if !h.recover && !another {
+		h.recover, h.right = true, h.max
+	} else if !h.recover || h.Episodes == 0 {
 		h.recover, h.right = true, h.max
 		h.Episodes++
 		h.episodes = append(h.episodes, episode{})
@@ -485,9 +510,6 @@ func (h *half) charge(now, n int64, v view, timed Limit, resent bool) {
 	delta := h.delta()
 	heard := h.known2(v)
 	clocked := now-heard <= delta
-	if h.shifted() {
-		clocked = now-heard <= delta+max(0, int64(h.srtt*1.25)-h.least())
-	}
 	mss := h.full()
 	switch {
 	case timed == TimedOut:
@@ -498,11 +520,11 @@ func (h *half) charge(now, n int64, v view, timed Limit, resent bool) {
 		why = Receiver
 	case v.una >= h.max: // nothing was in flight any more
 		idle := min(max(now-heard, 0), gap)
+		over := v.wait - h.far // by how much the acknowledgement was held back
 		switch {
-		case clocked && h.lastShort:
+		case h.lastShort && (clocked || over >= 30e6 && idle < max(delta, over/4)):
 			why = HeldBack
-			least := h.far
-			if over := v.wait - least; over >= 30e6 {
+			if over >= 30e6 {
 				h.Held++
 				h.HeldTime += min(over, gap)
 				h.AckDelays.add(now, float64(over)/1e9, h.c.budget)
@@ -518,7 +540,7 @@ func (h *half) charge(now, n int64, v view, timed Limit, resent bool) {
 			h.pause(gap, Application)
 			return
 		}
-	case h.lastShort && !clocked:
+	case h.lastShort && !clocked && (!h.shifted() || float64(gap) > max(float64(2*delta), h.srtt/8)):
 		why = Application
 	case !clocked && float64(gap) > max(float64(delta), h.srtt/4) && 2*(h.max-v.una) < h.peak():
 		why = Application

@@ -100,7 +100,7 @@ type Limit uint8
 const (
 	SlowStart   Limit = iota // the congestion window was still growing fast
 	PathFull                 // the bottleneck sent all it could
-	Congestion               // the congestion window was small, after losses
+	Congestion               // the congestion window, after slow start
 	SendBuffer               // the sender's socket held no more
 	Recovery                 // losses were being repaired
 	TimedOut                 // silence until the timer fired
@@ -112,7 +112,7 @@ const (
 )
 
 func (l Limit) String() string {
-	return [...]string{"slow start", "path full", "congestion window after loss", "send buffer", "loss recovery", "retransmission timeout", "receive window", "delayed acknowledgement", "sending program", "not clear"}[l]
+	return [...]string{"slow start", "path full", "congestion window", "send buffer", "loss recovery", "retransmission timeout", "receive window", "delayed acknowledgement", "sending program", "not clear"}[l]
 }
 
 // AllResent is segments of all kinds.

@@ -1,6 +1,9 @@
 package pcap
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // half is what is known of the data that go one way over a connection, and of their
 // acknowledgements, which go the other way. Positions are bytes from the first one that
@@ -47,17 +50,19 @@ type half struct {
 	lastID              uint16
 	lastTS              uint32
 
-	acks  []ackSeen // known here and not yet to the sender
-	seen  ackSeen   // the last one that the sender had when it sent the last segment
-	view  view
-	srtt  float64 // RFC 6298, ns, of the whole path
-	var4  float64 // 4 * rttvar
-	near  int64   // least time from here to the sender and back, ns; 0 is unknown
-	far   int64   // the same to the receiver
-	nears int     // samples
-	fars  int
+	acks    []ackSeen // known here and not yet to the sender
+	seen    ackSeen   // the last one that the sender had when it sent the last segment
+	view    view
+	srtt    float64  // RFC 6298, ns, of the whole path
+	var4    float64  // 4 * rttvar
+	near    int64    // least time from here to the sender and back, ns; 0 is unknown
+	far     int64    // the same to the receiver
+	nears   int      // samples
+	nearest [8]int64 // the last ones
+	fars    int
 
 	round    round
+	lastWhy  Limit
 	rounds   []round
 	ends     int64 // position whose acknowledgement ends the round
 	log      []sent
@@ -65,6 +70,9 @@ type half struct {
 	shift    uint  // a logarithm: so many entries became one
 	last     [8]print
 	wait     int64 // from the last segment to the last acknowledgement of new data
+	longest  int   // segments as long as the longest, in a row with others like them
+	repaired int64 // bytes of gaps that the segment filled
+	lossAt   int64 // when something was last sent again
 	probed   bool  // a tail loss probe was sent since
 	trains   []progress
 	recent   []event // those of the last segments sent again
@@ -179,13 +187,14 @@ func (h *half) twice(s *segment) bool {
 	return false
 }
 
-// full is the payload of a full segment.
+// full is the payload of a full segment: what the receiver's SYN allows, unless the path allows only
+// less and many segments are as long as that.
 func (h *half) full() int64 {
 	n := h.other.mss // what the receiver announced
 	if n > 0 && h.stamps && h.other.stamps {
 		n -= 12
 	}
-	if n <= 0 || h.Largest > 0 && h.Largest < n && h.Segments > 20 {
+	if n <= 0 || h.Largest < n && h.Largest > n/2 && h.longest >= 10 {
 		n = h.Largest
 	}
 	if n <= 0 {
@@ -229,6 +238,14 @@ func (h *half) number(s *segment) (missing int) {
 	return missing
 }
 
+// nearNow is the least time to the sender and back of the last samples: with what waits in queues.
+func (h *half) nearNow() int64 {
+	if h.nears < len(h.nearest) {
+		return h.near
+	}
+	return max(slices.Min(h.nearest[:]), h.near)
+}
+
 // sample takes a round trip of the part of the path behind here (far) or before it.
 func (h *half) sample(at, t int64, far bool) {
 	if t < 0 || t > 600e9 {
@@ -243,6 +260,7 @@ func (h *half) sample(at, t int64, far bool) {
 		if h.near == 0 || t < h.near {
 			h.near = max(t, 1)
 		}
+		h.nearest[h.nears%len(h.nearest)] = t
 		h.nears++
 	}
 	whole := t

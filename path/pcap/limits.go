@@ -53,14 +53,17 @@ func (h *half) conclude() {
 			h.leftSlowStart = min(h.leftSlowStart, r.begin)
 			break
 		}
-		if i > 0 && float64(r.flight) < 1.2*float64(growing) && !r.program {
+		if r.program || i == len(rounds)-1 && i > 0 {
+			continue // it sent what there was
+		}
+		if i > 0 && float64(r.flight) < 1.2*float64(growing) {
 			if flat == 0 {
-				h.leftSlowStart = rounds[i].begin
+				h.leftSlowStart = r.begin
 			}
 			if flat++; flat >= 2 {
 				break
 			}
-		} else if !r.program {
+		} else {
 			flat = 0
 			h.leftSlowStart = end
 			h.SlowRounds = i + 1
@@ -80,7 +83,7 @@ func (h *half) conclude() {
 		}
 	}
 	h.flightSpread = spread(flights)
-	h.flight = quantile(flights, .5)
+	h.flight = quantile(slices.Clone(flights), .5)
 	train := quantile(bursts, .5)
 	firstLoss := int64(math.MaxInt64)
 	if h.realLoss() {
@@ -91,24 +94,41 @@ func (h *half) conclude() {
 			}
 		}
 	}
-	for _, r := range rounds {
+	steady := !h.realLoss() && h.steady(flights)
+	for i, r := range rounds {
 		took := float64(max(r.end-r.begin, 1))
 		rate := float64(r.bytes) / took * 1e9
-		queue := float64(r.rttMost) - least
+		queue := float64(r.rttLeast) - least
 		why := Congestion
 		switch {
+		case i > 0 && i == len(rounds)-1 && r.bytes < rounds[i-1].bytes/2:
+			why = h.lastWhy // its end is that of the data
+		case r.rttLeast > 0 && least > 0 && queue > max(.5*least, 10e6):
+			why = PathFull
 		case r.begin < h.leftSlowStart && r.begin < firstLoss:
 			why = SlowStart
-		case r.rttMost > 0 && least > 0 && queue > max(.25*least, 4e6) && (train == 0 || rate > .5*train):
+		case r.rttLeast > 0 && least > 0 && queue > max(.25*least, 4e6) && (train == 0 || rate > .5*train):
 			why = PathFull
 		case train > 0 && rate > .8*train:
 			why = PathFull
-		case r.begin >= firstLoss:
-		case !math.IsNaN(h.flight) && math.Abs(float64(r.flight)-h.flight) < .15*h.flight:
+		case steady && math.Abs(float64(r.flight)-h.flight) < .15*h.flight:
 			why = SendBuffer
 		}
+		h.lastWhy = why
 		h.spent[why] += r.window
 	}
+}
+
+// steady says that the flight stays the same, round trip after round trip: a congestion window
+// grows, a buffer does not.
+func (h *half) steady(flights []float64) bool {
+	n := len(flights)
+	if n < 4 || math.IsNaN(h.flight) {
+		return false
+	}
+	third := max(n/3, 1)
+	early, late := quantile(slices.Clone(flights[:third]), .5), quantile(slices.Clone(flights[n-third:]), .5)
+	return math.Abs(late-early) < .1*h.flight && h.flightSpread < .25
 }
 
 // realLoss says that something was lost, not only taken for lost.
