@@ -78,7 +78,9 @@ const (
 //
 // Sender and receiver are those of the data: in a download the server sends.
 type Evidence struct {
-	Side Side `json:"side"`
+	Side Side
+	// Upload says that the client is the sender: then Send and Wait are the time of the transfer.
+	Upload bool
 
 	// The phases of the exchange one after the other, by the client's clock; 0 is a phase that there was
 	// not, such as TLS under http. Send lasts from the connection's being ready to the request's last

@@ -1,0 +1,331 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/headway-lab/headway/path/tcpinfo"
+	"github.com/headway-lab/headway/wire"
+)
+
+// Client makes connections and times every step of them. The zero Client does what the system
+// does by default.
+type Client struct {
+	// Resolver finds addresses; nil is the system's.
+	Resolver *net.Resolver
+	// Dial connects to an address, which is no name; nil is the system's way. The connection must be TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Addresses take the place of the resolver: "host:port" -> address, as in curl's --resolve.
+	Addresses map[string]netip.Addr
+	// Family is "" for any, "4" or "6".
+	Family string
+	// Congestion is the congestion control of what this side sends; "" is the system's.
+	Congestion string
+	Protocol   wire.Protocol
+	TLS        *tls.Config   // roots and the like; nil is Go's defaults
+	Timeout    time.Duration // of making a connection, and of each exchange; 0 is 30 s
+	Every      time.Duration // between samples of TCP_INFO; 0 is 2 ms
+}
+
+const defaultTimeout = 30 * time.Second
+
+func (c *Client) timeout() time.Duration {
+	if c.Timeout > 0 {
+		return c.Timeout
+	}
+	return defaultTimeout
+}
+
+// Phases is how long the steps of an exchange took, one after the other. What there was not, such as TLS under
+// http, or a connection where there was one, is 0.
+type Phases struct {
+	DNS      time.Duration // the host's addresses
+	Connect  time.Duration // the handshake of TCP: one round trip
+	TLS      time.Duration // one round trip with TLS 1.3, two with 1.2
+	Send     time.Duration // the request, handed to the kernel
+	Wait     time.Duration // from there to the first byte of the answer: one round trip, and the server's thinking
+	Transfer time.Duration // from there to its last byte
+}
+
+// Total is the time of the whole exchange.
+func (p Phases) Total() time.Duration {
+	return p.DNS + p.Connect + p.TLS + p.Send + p.Wait + p.Transfer
+}
+
+// A StepError says which step of an exchange failed.
+type StepError struct {
+	Step string // "name", "connect", "TLS", "request", "answer"
+	Err  error
+}
+
+func (e *StepError) Error() string {
+	switch e.Step {
+	case "name":
+		return "finding the host: " + e.Err.Error()
+	case "TLS":
+		return "TLS: " + e.Err.Error()
+	}
+	return e.Err.Error()
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Conn is a connection that exchanges can go over, one at a time.
+type Conn struct {
+	Phases  Phases // of making it
+	Begin   time.Time
+	Remote  netip.AddrPort
+	HTTP2   bool
+	TLS     *tls.ConnectionState // nil without
+	timeout time.Duration
+
+	raw  net.Conn
+	rec  *tcpinfo.Recorder
+	nc   net.Conn
+	h1   *wire.Conn
+	h2   *wire.Mux
+	used bool
+}
+
+// Connect makes a connection to the server of a URL. Errors are of type *StepError.
+func (c *Client) Connect(ctx context.Context, u *url.URL) (_ *Conn, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout())
+	defer cancel()
+	x := &Conn{Begin: time.Now(), timeout: c.timeout()}
+	addresses, port, err := c.find(ctx, u)
+	x.Phases.DNS = time.Since(x.Begin)
+	if err != nil {
+		return nil, &StepError{"name", err}
+	}
+	if len(addresses) == 1 && c.literal(u) {
+		x.Phases.DNS = 0
+	}
+	begin := time.Now()
+	if x.raw, err = c.dial(ctx, addresses, port); err != nil {
+		return nil, &StepError{"connect", err}
+	}
+	x.Phases.Connect = time.Since(begin)
+	defer func() {
+		if err != nil {
+			x.Close()
+		}
+	}()
+	if x.rec, err = tcpinfo.Record(x.raw, tcpinfo.Sampling{Every: c.Every, Most: 1 << 13}); err != nil {
+		return nil, &StepError{"connect", err}
+	}
+	if a, ok := x.raw.RemoteAddr().(*net.TCPAddr); ok {
+		x.Remote = a.AddrPort()
+	}
+	x.nc, x.HTTP2 = x.raw, c.Protocol == wire.HTTP2
+	if u.Scheme == "https" {
+		begin = time.Now()
+		if err = c.handshake(ctx, x, u); err != nil {
+			return nil, &StepError{"TLS", err}
+		}
+		x.Phases.TLS = time.Since(begin)
+	}
+	if x.HTTP2 {
+		if x.h2, err = wire.NewMux(x.nc); err != nil {
+			return nil, &StepError{"connect", err}
+		}
+	} else {
+		x.h1 = wire.NewConn(x.nc)
+	}
+	return x, nil
+}
+
+// literal says whether there is nothing to look up.
+func (c *Client) literal(u *url.URL) bool {
+	if _, ok := c.Addresses[wire.Address(u)]; ok {
+		return true
+	}
+	_, err := netip.ParseAddr(u.Hostname())
+	return err == nil
+}
+
+// find returns the addresses of the server.
+func (c *Client) find(ctx context.Context, u *url.URL) ([]netip.Addr, string, error) {
+	address := wire.Address(u)
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, "", err
+	}
+	if a, ok := c.Addresses[address]; ok {
+		return []netip.Addr{a}, port, nil
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, port, nil
+	}
+	r := c.Resolver
+	if r == nil {
+		r = net.DefaultResolver
+	}
+	all, err := r.LookupNetIP(ctx, "ip"+c.Family, host)
+	for i := range all {
+		all[i] = all[i].Unmap()
+	}
+	return all, port, err
+}
+
+// dial tries one address after the other, each with its share of the time that is left.
+func (c *Client) dial(ctx context.Context, addresses []netip.Addr, port string) (net.Conn, error) {
+	connect := c.Dial
+	if connect == nil {
+		d := net.Dialer{Control: tcpinfo.Control(c.Congestion)}
+		connect = d.DialContext
+	}
+	var first error
+	for i, a := range addresses {
+		try, cancel := ctx, context.CancelFunc(func() {})
+		if end, ok := ctx.Deadline(); ok && i < len(addresses)-1 {
+			try, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(len(addresses)-i))
+		}
+		nc, err := connect(try, "tcp"+c.Family, net.JoinHostPort(a.String(), port))
+		cancel()
+		if err == nil {
+			return nc, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if first == nil {
+		first = errors.New("the name has no address")
+	}
+	return nil, first
+}
+
+func (c *Client) handshake(ctx context.Context, x *Conn, u *url.URL) error {
+	config := &tls.Config{}
+	if c.TLS != nil {
+		config = c.TLS.Clone()
+	}
+	if config.ServerName == "" {
+		host, _, _ := net.SplitHostPort(wire.Address(u))
+		config.ServerName = host
+	}
+	config.NextProtos = map[wire.Protocol][]string{
+		wire.Auto: {"h2", "http/1.1"}, wire.HTTP1: {"http/1.1"}, wire.HTTP2: {"h2"},
+	}[c.Protocol]
+	t := tls.Client(x.raw, config)
+	if err := t.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	s := t.ConnectionState()
+	x.nc, x.TLS, x.HTTP2 = t, &s, s.NegotiatedProtocol == "h2"
+	if c.Protocol == wire.HTTP2 && !x.HTTP2 {
+		return errors.New("the server does not offer HTTP/2")
+	}
+	return nil
+}
+
+// Course is the samples of TCP_INFO so far. Close ends them.
+func (x *Conn) Course() []tcpinfo.Sample { return x.rec.Stop() }
+
+// Close takes a last sample and ends the connection.
+func (x *Conn) Close() error {
+	if x.rec != nil {
+		x.rec.Stop()
+	}
+	if x.h2 != nil {
+		x.h2.Close()
+	}
+	return x.raw.Close()
+}
+
+// Answer is what came of one exchange.
+type Answer struct {
+	Phases Phases // with those of making the connection in its first exchange
+	Begin  time.Time
+	Reused bool
+	Status int
+	Body   int64 // bytes, as they came: not decompressed
+	Header func(name string) string
+}
+
+// Do sends a request, reads the answer to its end and times it. Redirects are not followed.
+func (x *Conn) Do(ctx context.Context, r *wire.Request) (*Answer, error) {
+	a := &Answer{Begin: time.Now(), Reused: x.used}
+	if !x.used {
+		a.Begin, a.Phases = x.Begin, x.Phases
+	}
+	x.used = true
+	ctx, cancel := context.WithTimeoutCause(ctx, x.timeout, fmt.Errorf("no answer within %v", x.timeout))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { x.raw.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	do := x.over1
+	if x.HTTP2 {
+		do = x.over2
+	}
+	if err := do(ctx, r, a); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, &StepError{"answer", err}
+	}
+	return a, nil
+}
+
+func (x *Conn) over1(_ context.Context, r *wire.Request, a *Answer) error {
+	begin := time.Now()
+	if err := x.h1.Send(r); err != nil {
+		return err
+	}
+	sent := time.Now()
+	p, err := x.h1.Receive()
+	if err != nil {
+		return err
+	}
+	first := x.h1.FirstByte()
+	if a.Body, err = x.h1.Discard(); err != nil {
+		return err
+	}
+	a.Phases.Send, a.Phases.Wait, a.Phases.Transfer = sent.Sub(begin), first.Sub(sent), time.Since(first)
+	a.Status, a.Header = p.Status, p.Header
+	return nil
+}
+
+// over2 takes the head for the first byte, and the request's leaving for a part of the waiting: the
+// library does not tell.
+func (x *Conn) over2(ctx context.Context, r *wire.Request, a *Answer) error {
+	begin := time.Now()
+	p, body, err := x.h2.Do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	first := time.Now()
+	b := make([]byte, 64<<10)
+	for {
+		n, err := body.Read(b)
+		a.Body += int64(n)
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				return err
+			}
+			break
+		}
+	}
+	a.Phases.Wait, a.Phases.Transfer = first.Sub(begin), time.Since(first)
+	a.Status, a.Header = p.Status, p.Header
+	return nil
+}
+
+// Reusable says whether another exchange may follow.
+func (x *Conn) Reusable() bool {
+	if x.h2 != nil {
+		return x.h2.Open()
+	}
+	return x.h1.Reusable()
+}
