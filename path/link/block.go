@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -21,9 +22,9 @@ var Root = netip.MustParsePrefix("100.127.0.0/16")
 // behind is how many links there can be behind a namespace.
 const behind = 15
 
-// ends returns the addresses of a block's own link.
-func ends(block netip.Prefix) (a, b netip.Addr) {
-	last := number(block.Addr()) | uint32(1)<<(32-block.Bits()) - 1
+// Ends returns the addresses of a block's own link.
+func Ends(block netip.Prefix) (a, b netip.Addr) {
+	last := number(block.Addr()) + uint32(1)<<(32-block.Bits()) - 1
 	return address(last - 2), address(last - 1)
 }
 
@@ -50,45 +51,63 @@ func ipNet(p netip.Prefix) *net.IPNet {
 // yet, and returns the block of the new link too.
 func newNamespaceHere(block netip.Prefix, d Devices) (_ *Namespace, own netip.Prefix, err error) {
 	n := &Namespace{fd: -1}
+	made := n
 	defer func() {
 		if err != nil {
-			n.close()
+			made.close()
 		}
 	}()
-	err = onThread(func() error {
-		var err error
-		if n.fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-			return fmt.Errorf("keeping a network namespace: %w", err)
+	// The thread may be in a namespace of its own.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if n.fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		return nil, own, fmt.Errorf("keeping a network namespace: %w", err)
+	}
+	if err := isEndA(block); err != nil {
+		return nil, own, err
+	}
+	for i := 0; ; i++ {
+		if i == behind {
+			return nil, own, fmt.Errorf("%d links begin in this namespace already", behind)
 		}
-		for i := 0; ; i++ {
-			if i == behind {
-				return fmt.Errorf("%d paths begin in this one already: %w", behind, err)
-			}
-			n.name = fmt.Sprint("path", i)
-			// The kernel refuses a name that is taken, so that nobody else takes the block either.
-			if n.port, n.devices, err = openPort(d, n.name); err == nil {
-				if own, err = part(block, i); err != nil {
-					return err
-				}
-				break
-			}
-			if _, none := netlink.LinkByName(n.name); none != nil {
-				return err
-			}
+		if own, err = part(block, i); err != nil {
+			return nil, own, err
 		}
-		n.Peer, n.Addr = ends(own)
-		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
-			return fmt.Errorf("letting packets through from one link to the other: %w", err)
+		n.name = fmt.Sprint("path", i)
+		// The kernel refuses a name that is taken, so that nobody else takes the block either.
+		if n.port, n.devices, err = openPort(d, n.name); err == nil {
+			break
 		}
-		os.WriteFile("/proc/sys/net/ipv4/conf/"+n.name+"/rp_filter", []byte("0"), 0)
-		dev, err := n.up()
-		if err != nil {
-			return err
+		if _, none := netlink.LinkByName(n.name); none != nil {
+			return nil, own, err
 		}
-		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: dev.Attrs().Index, Dst: ipNet(own), Gw: n.Peer.AsSlice()}); err != nil {
-			return fmt.Errorf("the route to the inner end of the link: %w", err)
+	}
+	n.Peer, n.Addr = Ends(own)
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
+		return nil, own, fmt.Errorf("letting packets through from one link to the other: %w", err)
+	}
+	os.WriteFile("/proc/sys/net/ipv4/conf/"+n.name+"/rp_filter", []byte("0"), 0)
+	dev, err := n.up()
+	if err != nil {
+		return nil, own, err
+	}
+	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: dev.Attrs().Index, Dst: ipNet(own), Gw: n.Peer.AsSlice()}); err != nil {
+		return nil, own, fmt.Errorf("the route to the inner end of the link: %w", err)
+	}
+	return n, own, nil
+}
+
+// isEndA says whether the namespace of the thread is end A of the link of a block: nobody else's is to be changed.
+func isEndA(block netip.Prefix) error {
+	a, _ := Ends(block)
+	all, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("the addresses of this namespace: %w", err)
+	}
+	for _, x := range all {
+		if x.Label == device && x.IP.Equal(a.AsSlice()) {
+			return nil
 		}
-		return nil
-	})
-	return n, own, err
+	}
+	return fmt.Errorf("this network namespace is not the end of a link with the addresses %v", block)
 }

@@ -145,7 +145,7 @@ func (c Config) Join() (_ *Link, err error) {
 			return nil, err
 		}
 	}
-	a, b := ends(l.Block)
+	a, b := Ends(l.Block)
 	if l.A, err = newNamespace(a, b, c.Devices); err != nil {
 		return nil, err
 	}

@@ -152,6 +152,24 @@ func (n *Namespace) Listen(network string, port uint16, congestion string) (net.
 	return l, err
 }
 
+// ListenOn is Listen on any address that is local to this end, with the default congestion control.
+func (n *Namespace) ListenOn(network string, at netip.AddrPort) (l net.Listener, err error) {
+	err = n.Do(func() (err error) {
+		l, err = net.Listen(network, at.String())
+		return err
+	})
+	return l, err
+}
+
+// ListenPacketOn is ListenOn for datagrams.
+func (n *Namespace) ListenPacketOn(network string, at netip.AddrPort) (c net.PacketConn, err error) {
+	err = n.Do(func() (err error) {
+		c, err = net.ListenPacket(network, at.String())
+		return err
+	})
+	return c, err
+}
+
 // Dial connects to a port of the other end.
 func (n *Namespace) Dial(ctx context.Context, network string, port uint16, congestion string) (net.Conn, error) {
 	var c net.Conn
