@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"slices"
 )
 
@@ -16,12 +17,10 @@ type Options struct {
 	// and have the fewest bytes are left out.
 	Connections int
 	// Keep says which connections are looked at; nil is all.
-	Keep func(client, server endpointAddr) bool
+	Keep func(client, server netip.AddrPort) bool
 	// Progress is called now and then with how many packets were read.
 	Progress func(packets int64)
 }
-
-type endpointAddr = endpoint
 
 // Analysis is what a capture holds.
 type Analysis struct {
@@ -37,8 +36,8 @@ type Analysis struct {
 
 type key struct{ a, b endpoint }
 
-// analyzer is an analysis under way.
-type analyzer struct {
+// Analyzer is an analysis under way. Its captures are parts of one, in order.
+type Analyzer struct {
 	Analysis
 	o        Options
 	table    map[key]*Connection
@@ -52,47 +51,67 @@ type analyzer struct {
 // points is how many points the series of an analysis may hold, at about 16 bytes.
 const points = 16 << 20
 
-// Analyze reads a capture to its end, or to where it is damaged: that is a warning. The error is that of reading,
-// or of ctx; the analysis is of what had been read.
-func Analyze(ctx context.Context, r io.Reader, o Options) (*Analysis, error) {
-	p, err := NewReader(r)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
+// NewAnalyzer begins an analysis.
+func NewAnalyzer(o Options) *Analyzer {
 	if o.Connections <= 0 {
 		o.Connections = 20000
 	}
-	a := &analyzer{o: o, table: map[key]*Connection{}, budget: budget{points}}
+	a := &Analyzer{o: o, table: map[key]*Connection{}, budget: budget{points}}
 	a.Skipped = map[string]int64{}
-	for {
-		q, e := p.Next()
-		if e != nil {
-			if !errors.Is(e, io.EOF) {
-				err = e
-			}
+	return a
+}
+
+// Analyze reads a capture to its end, or to where it is damaged: that is a warning. The error is that of reading,
+// or of ctx; the analysis is then of what had been read.
+func Analyze(ctx context.Context, r io.Reader, o Options) (*Analysis, error) {
+	a := NewAnalyzer(o)
+	err := a.Read(ctx, "the capture", r)
+	return a.Finish(), err
+}
+
+// Read takes a capture, or the next part of one, to its end, or to where it is damaged: that is a
+// warning, with the name. The error is [ErrNoCapture], that of reading, or of ctx; what was read before it counts.
+func (a *Analyzer) Read(ctx context.Context, name string, r io.Reader) (err error) {
+	p, err := NewReader(r)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	before, first := a.Last, true
+	for err == nil {
+		var q Packet
+		if q, err = p.Next(); err != nil {
 			break
+		}
+		if first && q.Time != NoTime {
+			if first = false; before > 0 && q.Time < before {
+				a.warn("%s begins before the file in front of it ends: files are taken as parts of one capture, in the order of the command line", name)
+			}
 		}
 		a.packet(q)
 		if a.Packets%(1<<14) == 0 {
-			if o.Progress != nil {
-				o.Progress(a.Packets)
+			if a.o.Progress != nil {
+				a.o.Progress(a.Packets)
 			}
-			if err = ctx.Err(); err != nil {
-				break
-			}
+			err = ctx.Err()
 		}
 	}
 	var damage *Damage
-	if errors.As(err, &damage) {
-		a.Warnings = append(a.Warnings, damage.Error()+"; what comes before it is analysed")
-		err = nil
+	switch {
+	case err == io.EOF:
+		return nil
+	case errors.As(err, &damage):
+		a.warn("%s is damaged at byte %d, after packet %d: %s; what comes before it is analysed", name, damage.Offset, damage.Packet, damage.What)
+		return nil
 	}
-	a.finish()
-	return &a.Analysis, err
+	return err
 }
 
-func (a *analyzer) packet(q Packet) {
+func (a *Analyzer) warn(format string, args ...any) {
+	a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (a *Analyzer) packet(q Packet) {
 	a.Packets++
 	a.Bytes += int64(q.Length)
 	if q.Time == NoTime {
@@ -129,7 +148,7 @@ func less(x, y endpoint) bool {
 }
 
 // connection finds or makes that of a segment; nil if it is not wanted.
-func (a *analyzer) connection(s *segment) *Connection {
+func (a *Analyzer) connection(s *segment) *Connection {
 	k := key{s.src, s.dst}
 	if less(s.dst, s.src) {
 		k = key{s.dst, s.src}
@@ -153,7 +172,7 @@ func (a *analyzer) connection(s *segment) *Connection {
 	}
 	number := a.numbers
 	a.numbers++
-	if a.o.Keep != nil && !a.o.Keep(client, server) {
+	if a.o.Keep != nil && !a.o.Keep(client.AddrPort(), server.AddrPort()) {
 		if len(a.table) < 8*a.o.Connections {
 			a.table[k] = nil
 		}
@@ -181,7 +200,7 @@ func (c *Connection) over(s *segment) bool {
 }
 
 // makeRoom leaves out the smaller half of those that are over, or silent for half a minute, or if there are none of all.
-func (a *analyzer) makeRoom(now int64) {
+func (a *Analyzer) makeRoom(now int64) {
 	over := func(c *Connection) bool { return c.Reset || c.Finished == 2 || now-c.End > 30e9 }
 	size := func(c *Connection) int64 { return c.half[0].Bytes + c.half[1].Bytes }
 	slices.SortStableFunc(a.kept, func(x, y *Connection) int {
@@ -208,7 +227,8 @@ func (a *analyzer) makeRoom(now int64) {
 	a.kept = append([]*Connection(nil), a.kept[n:]...)
 }
 
-func (a *analyzer) finish() {
+// Finish returns what was found.
+func (a *Analyzer) Finish() *Analysis {
 	slices.SortFunc(a.kept, func(x, y *Connection) int { return cmp.Compare(x.Number, y.Number) })
 	a.Connections = a.kept
 	var copies, missing, late, lossy int64
@@ -221,7 +241,7 @@ func (a *analyzer) finish() {
 			lossy += b2i(c.half[i].Missing > 0)
 		}
 	}
-	warn := func(format string, args ...any) { a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...)) }
+	warn := a.warn
 	if a.LeftOut > 0 {
 		warn("%d connections with %d bytes are left out: no more than %d are kept at a time, the largest", a.LeftOut, a.LeftBytes, a.o.Connections)
 	}
@@ -242,4 +262,5 @@ func (a *analyzer) finish() {
 	if a.budget.left <= 0 {
 		warn("the course of some connections is coarse, to bound the memory; counts and sums are exact")
 	}
+	return &a.Analysis
 }

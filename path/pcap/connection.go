@@ -211,9 +211,9 @@ func (h *half) rest() {
 	if h.turnAt == 0 {
 		return
 	}
-	end := h.Last
-	if !h.shifted() {
-		end = max(end, h.LastAck)
+	end := max(h.Last, h.LastAck)
+	if h.shifted() { // until the sender heard that it came
+		end = h.Last + h.least()
 	}
 	h.active += max(end-h.turnAt, 0)
 	if h.shifted() || h.firstAck == 0 {
@@ -221,9 +221,7 @@ func (h *half) rest() {
 	} else {
 		h.transfer += max(h.LastAck-h.firstAck, 0)
 	}
-	if tail := h.LastAck - h.Last; !h.shifted() && tail > 0 {
-		h.round.window += tail
-	}
+	h.round.window += max(end-h.Last, 0)
 	h.turnAt = 0
 }
 

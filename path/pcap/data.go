@@ -148,7 +148,8 @@ func (h *half) gap(off int64, s *segment) {
 	h.Gaps++
 	from := max(h.max, h.una)
 	h.insert(len(h.pieces), piece{off: from, end: off, first: s.at, last: s.at, stamp: s.tsval, id: s.id, entry: -1})
-	h.pieces[len(h.pieces)-1].entry = h.write(s.at, 0)
+	// What was lost came right behind what came before it, more often than right before what comes now.
+	h.pieces[len(h.pieces)-1].entry = h.write(h.lastAt, 0)
 }
 
 // add takes new data behind all others.
@@ -522,7 +523,7 @@ func (h *half) charge(now, n int64, v view, timed Limit, resent bool) {
 		idle := min(max(now-heard, 0), gap)
 		over := v.wait - h.far // by how much the acknowledgement was held back
 		switch {
-		case h.lastShort && (clocked || over >= 30e6 && idle < max(delta, over/4)):
+		case h.lastShort && (clocked || over >= 30e6 && idle < max(delta, over/2)):
 			why = HeldBack
 			if over >= 30e6 {
 				h.Held++

@@ -6,8 +6,7 @@ import (
 	"github.com/headway-lab/headway/path/diagnosis"
 )
 
-// Side is which end of the transfer the capture is from: at the sender's what the sender knew is
-// seen, elsewhere it is worked out.
+// Side is which end of the transfer the capture is from, or nearer to.
 func (c *Connection) Side() diagnosis.Side {
 	if c.main().shifted() {
 		return diagnosis.AtReceiver
@@ -16,10 +15,11 @@ func (c *Connection) Side() diagnosis.Side {
 }
 
 // Evidence is what the capture tells of the transfer, for a diagnosis. Its data are those of the
-// direction that has more.
+// direction that has more. It speaks as the sender does, wherever the capture is from: what the
+// sender knew and did is seen, or worked out from the echoes of its and the receiver's clocks.
 func (c *Connection) Evidence() diagnosis.Evidence {
 	h := c.main()
-	e := diagnosis.Evidence{Side: c.Side()}
+	e := diagnosis.Evidence{Side: diagnosis.AtSender, Upload: h.up}
 	seconds := func(t int64) diagnosis.Value { return diagnosis.Is(float64(t) / 1e9) }
 	count := func(n int64) diagnosis.Value { return diagnosis.Is(float64(n)) }
 	if c.Lookup != nil {
@@ -91,7 +91,9 @@ func (c *Connection) Evidence() diagnosis.Evidence {
 		}
 		e.AckDelay = diagnosis.Is(x.AckDelays.quantile(.5, 0))
 	}
-	e.PolicedRate, e.PolicedFit = diagnosis.TokenBucket(h.course())
+	if rate, fit, ok := h.policed(); ok {
+		e.PolicedRate, e.PolicedFit = diagnosis.Is(rate), diagnosis.Is(fit)
+	}
 	return e
 }
 
@@ -129,27 +131,4 @@ func (h *half) plateau() (rate, variation diagnosis.Value) {
 		last = v
 	}
 	return rate, diagnosis.Is(spread(tenths))
-}
-
-// course is what passed and what was lost, by the time it was sent.
-func (h *half) course() []diagnosis.Progress {
-	if !h.realLoss() {
-		return nil
-	}
-	var all []diagnosis.Progress
-	var p diagnosis.Progress
-	mss := float64(h.full())
-	for _, e := range h.log {
-		lost := min(float64(e.lost)*mss, float64(e.bytes))
-		if e.bytes == 0 { // a gap: what was lost before it came by here
-			lost = float64(e.lost) * mss
-			p.Lost += lost
-		} else {
-			p.Lost += lost
-			p.Bytes += float64(e.bytes) - lost
-		}
-		p.At = float64(e.at-h.First) / 1e9
-		all = append(all, p)
-	}
-	return all
 }

@@ -251,6 +251,9 @@ func (h *half) sample(at, t int64, far bool) {
 	if t < 0 || t > 600e9 {
 		return
 	}
+	if far && h.far > 0 && t-h.far > 30e6 && h.max-h.una < 2*h.full() {
+		return // a receiver may hold back the acknowledgement of less than two segments (RFC 1122, 4.2.3.2)
+	}
 	if far {
 		if h.far == 0 || t < h.far {
 			h.far = max(t, 1)
