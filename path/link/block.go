@@ -109,5 +109,5 @@ func isEndA(block netip.Prefix) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("this network namespace is not the end of a link with the addresses %v", block)
+	return fmt.Errorf("this network namespace is not the inside of a path with the addresses %v", block)
 }

@@ -67,7 +67,7 @@ func openPort(d Devices, name string) (*port, Devices, error) {
 		}
 		v, verr := openVeth(name)
 		if verr != nil {
-			return nil, Veth, fmt.Errorf("%w: %w; %w", ErrNoDevice, err, verr)
+			return nil, Veth, fmt.Errorf("%w; %w", err, verr)
 		}
 		return v, Veth, nil
 	}

@@ -66,54 +66,19 @@ func Run(o Options, signals <-chan os.Signal) (*Result, error) {
 	if err := link.CheckCongestion(o.Congestion); err != nil {
 		return nil, err
 	}
-	c := link.Config{ToB: o.Up, ToA: o.Down, Seed: o.Seed, Devices: o.Devices, Behind: outer.block}
-	var server netip.Addr
-	host := outer.host
-	_, far := link.Ends(link.Root)
-	if !outer.block.IsValid() {
-		host = far
-		if server, err = names(host, o.Outside); err != nil {
-			o.Warn(err)
-		}
-	}
-	var r *relay
-	if !outer.block.IsValid() {
-		r = newRelay(targets(host, server, o.Outside))
-		c.Gate = r.gate
-	}
-	l, err := c.Join()
-	if err != nil && outer.block.IsValid() {
-		return nil, fmt.Errorf("beginning a path inside that of %s: %w; it takes the capabilities that path run gives to its command", envBlock, err)
-	}
+	p, err := o.open(outer)
 	if err != nil {
 		return nil, err
 	}
-	defer l.Close()
-	if r != nil {
-		defer r.close()
-		if err := everywhere(l, o.Outside); err != nil {
-			return nil, fmt.Errorf("the far end of the link: %w", err)
-		}
-		if err := l.B.Default(o.Congestion); err != nil {
-			return nil, err
-		}
-		if !o.Outside {
-			if err := alone(l); err != nil {
-				return nil, fmt.Errorf("the near end of the link: %w", err)
-			}
-		}
-		r.start(l)
-	}
-	if err := l.A.Default(o.Congestion); err != nil {
-		return nil, err
-	}
+	defer p.close()
+	l := p.link
 	if err := forwarding(l.A); err != nil {
 		o.Warn(fmt.Errorf("a path inside this one will not work: %w", err))
 	}
 
 	cmd := &exec.Cmd{Path: o.Path, Args: o.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	says := strings.TrimPrefix(outer.says+" | "+o.Says, " | ")
-	cmd.Env = append(os.Environ(), envBlock+"="+l.Block.String(), envHost+"="+host.String(), envSays+"="+says)
+	cmd.Env = append(os.Environ(), envBlock+"="+l.Block.String(), envHost+"="+p.host.String(), envSays+"="+says)
 	cmd.Env = append(cmd.Env, o.Env...)
 	begin := time.Now()
 	if err := l.A.Start(cmd); err != nil {
@@ -122,8 +87,8 @@ func Run(o Options, signals <-chan os.Signal) (*Result, error) {
 	status := attend(cmd.Process.Pid, signals)
 	x := &Result{Took: time.Since(begin), Devices: l.Devices()}
 	bury()
-	if r != nil {
-		if err := r.close(); err != nil {
+	if p.relay != nil {
+		if err := p.relay.close(); err != nil {
 			o.Warn(err)
 		}
 	}
@@ -135,12 +100,74 @@ func Run(o Options, signals <-chan os.Signal) (*Result, error) {
 	return x, l.Err()
 }
 
-// outerPath is the path in which this process runs, if it does in one.
-func outerPath() (p struct {
+// path is a link and what is at its far end.
+type path struct {
+	link  *link.Link
+	relay *relay // nil where the far end is another path
+	host  netip.Addr
+}
+
+func (p *path) close() {
+	if p.relay != nil {
+		p.relay.close()
+	}
+	p.link.Close()
+}
+
+// open makes the path, behind the outer one if there is one.
+func (o *Options) open(outer outside) (_ *path, err error) {
+	c := link.Config{ToB: o.Up, ToA: o.Down, Seed: o.Seed, Devices: o.Devices, Behind: outer.block}
+	p := &path{host: outer.host}
+	if outer.block.IsValid() {
+		if p.link, err = c.Join(); err != nil {
+			return nil, fmt.Errorf("beginning a path inside another, as %s in the environment says: %w", envBlock, err)
+		}
+	} else {
+		_, p.host = link.Ends(link.Root)
+		server, err := names(p.host, o.Outside)
+		if err != nil {
+			o.Warn(err)
+		}
+		p.relay = newRelay(targets(p.host, server, o.Outside))
+		c.Gate = p.relay.gate
+		if p.link, err = c.Join(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.prepare(o); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// prepare sets up the two ends.
+func (p *path) prepare(o *Options) error {
+	if p.relay != nil {
+		if err := everywhere(p.link, o.Outside); err != nil {
+			return fmt.Errorf("the far end of the link: %w", err)
+		}
+		if err := p.link.B.Default(o.Congestion); err != nil {
+			return err
+		}
+		if !o.Outside {
+			if err := alone(p.link); err != nil {
+				return fmt.Errorf("the near end of the link: %w", err)
+			}
+		}
+		p.relay.start(p.link)
+	}
+	return p.link.A.Default(o.Congestion)
+}
+
+// outside is the path in which this process runs, if it does in one.
+type outside struct {
 	block netip.Prefix
 	host  netip.Addr
 	says  string
-}, err error) {
+}
+
+func outerPath() (p outside, err error) {
 	text := os.Getenv(envBlock)
 	if text == "" {
 		return p, nil

@@ -19,7 +19,7 @@ func (r *Result) Text(w io.Writer, up, down link.Conditions) {
 		c    link.Conditions
 	}{{"up", r.Up, up}, {"down", r.Down, down}} {
 		fmt.Fprintf(w, "headway: %s: %s, %s", d.name, packets(d.s.Packets), size(d.s.Bytes))
-		if d.c.Loss > 0 {
+		if d.c.Loss > 0 && d.s.Subject > 0 {
 			low, high := wilson(d.s.Lost, d.s.Subject)
 			fmt.Fprintf(w, "; %d of %d lost, %.3g %% (%.3g to %.3g)", d.s.Lost, d.s.Subject, 100*share(d.s.Lost, d.s.Subject), 100*low, 100*high)
 		}
