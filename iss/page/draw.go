@@ -53,12 +53,13 @@ func line(places []orbit.Place) string {
 	return repeat(points, low, high, "")
 }
 
-// area within a ring of places. One around a pole reaches up to it.
-func area(ring []orbit.Place) string {
+// area within a ring of places around a centre, at most a quarter of the way around the Earth from it.
+// One around a pole, which is the nearer one then, reaches up to it.
+func area(ring []orbit.Place, centre orbit.Place) string {
 	points, low, high, turned := unwrap(ring, true)
 	if turned != 0 {
 		pole := 900
-		if points[0][1] < 0 {
+		if centre.Latitude < 0 {
 			pole = -900
 		}
 		end := [2]int{points[0][0] + turned, points[0][1]}
@@ -89,8 +90,7 @@ func night(t time.Time) [4]string {
 	dark := orbit.Place{Latitude: -s.Latitude, Longitude: math.Remainder(s.Longitude+180, 360)}
 	var all [4]string
 	for i := range all {
-		ring := circle(dark, 90-6*float64(i))
-		all[i] = area(ring)
+		all[i] = area(circle(dark, 90-6*float64(i)), dark)
 	}
 	return all
 }

@@ -188,7 +188,7 @@ func (s *Site) moment(o *sky.Object, t time.Time, draw bool) (Moment, error) {
 	m := Moment{Position: v, Milliseconds: t.UnixMilli(), Age: sky.Days(age), Freshness: o.Freshness(t).String()}
 	fixed := p.State.Position.EarthFixed(orbit.UT1(t))
 	if ring := fixed.Footprint(72); ring != nil {
-		m.Footprint = area(ring)
+		m.Footprint = area(ring, p.Place)
 	}
 	if draw {
 		d := s.drawing(o, t)

@@ -20,7 +20,7 @@
   const around = lon => ((lon + 540) % 360 + 360) % 360 - 180;
   const coordinate = (v, positive, negative) => `${Math.abs(v).toFixed(3)}° ${v < 0 ? negative : positive}`;
   const light = { sunlit: "in sunlight", penumbra: "in twilight", umbra: "in the Earth’s shadow" };
-  const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+  const whole = v => v.toFixed(0).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   let last = null, before = null, arrived = 0;
 
   const draw = () => {
@@ -48,7 +48,7 @@
     const f = (m.loc || "").split(" ");
     if (f.length > 8) { say("lat-more", f.slice(0, 4).join(" ")); say("lon-more", f.slice(4, 8).join(" ")) }
     say("speed", m.speed_km_s.toFixed(2) + " km/s");
-    say("speed-more", Math.round(m.speed_km_s * 3600) + " km/h");
+    say("speed-more", whole(m.speed_km_s * 3600) + " km/h");
     say("light", light[m.light] || m.light);
     say("age", m.age);
     $("footprint").setAttribute("d", m.footprint);
@@ -85,10 +85,10 @@
 
   // Search: a combobox as the ARIA practices have it.
   const find = $("find"), found = $("found");
-  let options = [], chosen = -1, asking = null, timer = 0;
+  let options = [], chosen = -1, moved = false, asking = null, timer = 0;
   find.setAttribute("role", "combobox");
   for (const [k, v] of [["aria-autocomplete", "list"], ["aria-expanded", "false"], ["aria-controls", "found"], ["aria-haspopup", "listbox"]]) find.setAttribute(k, v);
-  const shut = () => { found.hidden = true; find.setAttribute("aria-expanded", "false"); find.removeAttribute("aria-activedescendant"); chosen = -1 };
+  const shut = () => { found.hidden = true; find.setAttribute("aria-expanded", "false"); find.removeAttribute("aria-activedescendant"); chosen = -1; moved = false };
   const choose = i => {
     chosen = i;
     options.forEach((o, k) => o.setAttribute("aria-selected", k === i));
@@ -106,6 +106,7 @@
       const answer = await fetch("/api/v1/objects?limit=12&q=" + encodeURIComponent(q), { signal: asking.signal });
       if (!answer.ok) throw new Error(answer.status);
       const { objects } = await answer.json();
+      const kept = moved && chosen >= 0 ? options[chosen].dataset.label : ""; // what was chosen stays so while the list changes
       options = objects.map((o, i) => {
         const li = make("li", "", { role: "option", id: "o" + i, "aria-selected": "false", "data-label": o.label });
         li.append(make("span", o.name || o.label), make("small", String(o.number)));
@@ -114,7 +115,9 @@
       found.replaceChildren(...(options.length ? options : [make("li", "nothing found")]));
       found.hidden = false;
       find.setAttribute("aria-expanded", String(options.length > 0));
-      choose(options.length ? 0 : -1);
+      const again = options.findIndex(o => o.dataset.label === kept);
+      moved = again >= 0;
+      choose(options.length ? Math.max(again, 0) : -1);
     } catch (e) { if (e.name !== "AbortError") { found.replaceChildren(make("li", "the server does not answer")); found.hidden = false } }
   };
   find.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 120) });
@@ -123,6 +126,7 @@
     if (e.key === "ArrowDown" || e.key === "ArrowUp") {
       e.preventDefault();
       if (found.hidden) { search(); return }
+      moved = true;
       if (n) choose((chosen + (e.key === "ArrowDown" ? 1 : n - 1)) % n);
     } else if (e.key === "Enter" && !found.hidden && chosen >= 0) {
       e.preventDefault();
@@ -141,7 +145,7 @@
   const points = ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
   const compass = a => points[Math.round(a / 45) & 7];
   const format = options => { const f = new Intl.DateTimeFormat(undefined, options); return t => f.format(new Date(t)) };
-  const day = format({ weekday: "short", day: "numeric", month: "short" }), time = format({ hour: "2-digit", minute: "2-digit" }), precise = format({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  const day = format({ weekday: "short", day: "numeric", month: "short" }), time = format({ hour: "2-digit", minute: "2-digit" }), few = 6;
   let passes = [], computing = null, later = 0;
   const countdown = now => {
     const e = $("countdown"), p = passes.find(p => !p.set || Date.parse(p.set.time) > now);
@@ -149,7 +153,7 @@
     if (!p) return;
     const rise = p.rise ? Date.parse(p.rise.time) : -Infinity, s = Math.max(0, Math.round((rise - now) / 1000));
     const left = s >= 3600 ? `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min` : s >= 60 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${s} s`;
-    say("countdown", rise <= now ? "It is up now" + (p.set ? `, until ${precise(p.set.time)}.` : ".") : `It rises in ${left}${p.visible ? ", and can be seen" : ""}.`);
+    say("countdown", rise <= now ? "It is up now" + (p.set ? `, until ${time(p.set.time)}.` : ".") : `It rises in ${left}${p.visible ? ", and can be seen" : ""}.`);
   };
   const showPasses = async () => {
     const a = parseFloat(lat.value), b = parseFloat(lon.value);
@@ -165,21 +169,32 @@
       const v = await answer.json();
       if (!answer.ok) throw new Error(v.error);
       passes = v.passes;
-      $("passes-rows").replaceChildren(...passes.map(p => {
+      $("passes-rows").replaceChildren(...passes.map((p, i) => {
         const tr = make("tr"), eye = make("td");
-        eye.append(p.visible ? make("span", "visible", { class: "verdict gain" }) : make("span", "not visible", { class: "soft" }));
+        const seen = !p.visible ? "not visible" : p.highest.range_km > 3000 ? "sunlit, but far" : "visible";
+        eye.append(make("span", seen, { class: seen === "visible" ? "verdict gain" : "soft" }));
         tr.append(make("th", day(p.highest.time), { scope: "row" }),
-          make("td", p.rise ? `${precise(p.rise.time)} ${compass(p.rise.azimuth)}` : "up already"),
+          make("td", p.rise ? `${time(p.rise.time)} ${compass(p.rise.azimuth)}` : "up already"),
           make("td", `${time(p.highest.time)}, ${Math.round(p.highest.elevation)}° ${compass(p.highest.azimuth)}`),
-          make("td", p.set ? `${precise(p.set.time)} ${compass(p.set.azimuth)}` : "stays up"), eye);
+          make("td", p.set ? `${time(p.set.time)} ${compass(p.set.azimuth)}` : "stays up"), eye);
+        tr.hidden = i >= few;
         return tr;
       }));
+      $("more").hidden = passes.length <= few;
+      say("more", `Show all ${passes.length}`);
       $("passes-scroll").hidden = !passes.length;
       say("passes-note", passes.length ? v.note || "" : "It does not rise 10° above the horizon there within three days.");
       say("zone-of-times", `Times are this device’s (${Intl.DateTimeFormat().resolvedOptions().timeZone}). Visible means that it is sunlit while it is dark where you are.`);
       countdown(last?.ms ?? Date.now());
-    } catch (e) { if (e.name !== "AbortError") { passes = []; countdown(0); $("passes-scroll").hidden = true; say("passes-note", e.message || "The server does not answer.") } }
+    } catch (e) { if (e.name !== "AbortError") { passes = []; countdown(0); $("passes-scroll").hidden = $("more").hidden = true; say("passes-note", e.message || "The server does not answer.") } }
   };
+  $("more").addEventListener("click", () => {
+    const hidden = all("#passes-rows [hidden]");
+    for (const tr of hidden) tr.hidden = false;
+    $("more").hidden = true;
+    hidden[0]?.querySelector("th")?.setAttribute("tabindex", "-1");
+    hidden[0]?.querySelector("th")?.focus();
+  });
   const soon = () => { clearTimeout(later); later = setTimeout(showPasses, 300) };
   const goTo = (a, b) => { lat.value = Math.max(-90, Math.min(90, a)).toFixed(2); lon.value = around(b).toFixed(2); for (const e of all("[data-you]")) e.setAttribute("d", spot(+lat.value, +lon.value)); soon() };
   $("place").addEventListener("submit", e => { e.preventDefault(); showPasses() });

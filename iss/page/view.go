@@ -43,7 +43,7 @@ type figure struct{ ID, Name, Value, Small, Tone string }
 
 type passRow struct {
 	Day, Rise, Highest, Set string
-	Visible                 bool
+	Eye                     string
 }
 
 func (s *Site) index(w http.ResponseWriter, r *http.Request) {
@@ -124,9 +124,9 @@ func figures(m *Moment, o Object) []figure {
 		{"lat", "Latitude", coordinate(m.Latitude, "N", "S"), lat, ""},
 		{"lon", "Longitude", coordinate(m.Longitude, "E", "W"), lon, ""},
 		{"alt", "Altitude", fmt.Sprintf("%.1f km", m.Altitude), "above the ellipsoid", ""},
-		{"speed", "Speed", fmt.Sprintf("%.2f km/s", m.Speed), fmt.Sprintf("%.0f km/h", m.Speed*3600), ""},
+		{"speed", "Speed", fmt.Sprintf("%.2f km/s", m.Speed), thousands(m.Speed*3600) + " km/h", ""},
 		{"light", "Light", light, "", ""},
-		{"age", "Age of the elements", m.Age, fmt.Sprintf("%s, good to about %s km", m.Freshness, thousands(o.Elements.Uncertainty)), tone},
+		{"age", "Age of the elements", m.Age, fmt.Sprintf("%s, good to about %s\u00a0km", m.Freshness, thousands(o.Elements.Uncertainty)), tone},
 	}
 }
 
@@ -186,18 +186,29 @@ func (s *Site) fetched() string {
 func rows(passes []Pass) []passRow {
 	all := []passRow{}
 	for _, p := range passes {
-		r := passRow{Day: p.Highest.Time.UTC().Format("Mon 2 Jan"), Visible: p.Visible,
+		r := passRow{Day: p.Highest.Time.UTC().Format("Mon 2 Jan"), Eye: eye(p),
 			Highest: fmt.Sprintf("%s, %.0f° %s", p.Highest.Time.UTC().Format("15:04"), p.Highest.Elevation, compass(p.Highest.Azimuth))}
 		r.Rise, r.Set = "up already", "stays up"
 		if p.Rise != nil {
-			r.Rise = p.Rise.Time.UTC().Format("15:04:05") + " " + compass(p.Rise.Azimuth)
+			r.Rise = p.Rise.Time.UTC().Format("15:04") + " " + compass(p.Rise.Azimuth)
 		}
 		if p.Set != nil {
-			r.Set = p.Set.Time.UTC().Format("15:04:05") + " " + compass(p.Set.Azimuth)
+			r.Set = p.Set.Time.UTC().Format("15:04") + " " + compass(p.Set.Azimuth)
 		}
 		all = append(all, r)
 	}
 	return all
+}
+
+// eye is what there is to see: what is sunlit, but far away, is no sight without a telescope.
+func eye(p Pass) string {
+	switch {
+	case !p.Visible:
+		return "not visible"
+	case p.Highest.Range > 3000:
+		return "sunlit, but far"
+	}
+	return "visible"
 }
 
 func compass(azimuth float64) string {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -67,6 +68,38 @@ func (w *world) ring(arcs []int) [][2]int {
 		}
 		all = append(all, a...)
 	}
+	// Rings go on across the date line, and Antarctica's around the pole.
+	shift := 0
+	for i, p := range all {
+		if i > 0 {
+			switch d := p[0] + shift - all[i-1][0]; {
+			case d > 1800:
+				shift -= 3600
+			case d < -1800:
+				shift += 3600
+			}
+		}
+		all[i][0] += shift
+	}
+	if shift != 0 {
+		all = append(all, [2]int{all[len(all)-1][0], -900}, [2]int{all[0][0], -900})
+	}
+	return all
+}
+
+// copies are by how much a ring is to be moved so that all of it is on the map.
+func copies(ring [][2]int) []int {
+	low, high := 0, 0
+	for _, p := range ring {
+		low, high = min(low, p[0]), max(high, p[0])
+	}
+	all := []int{0}
+	if low < -1800 {
+		all = append(all, 3600)
+	}
+	if high > 1800 {
+		all = append(all, -3600)
+	}
 	return all
 }
 
@@ -76,7 +109,13 @@ func (w *world) svg() []byte {
 	uses := make([]int, len(w.Arcs))
 	for _, c := range w.Countries {
 		for i, r := range c.rings {
-			b = append(appendPoints(b, r), 'z')
+			for _, shift := range copies(r) {
+				moved := slices.Clone(r)
+				for k := range moved {
+					moved[k][0] += shift
+				}
+				b = append(appendPoints(b, moved), 'z')
+			}
 			for _, a := range c.Rings[i] {
 				uses[max(a, ^a)]++
 			}
@@ -118,15 +157,17 @@ func appendPoints(b []byte, points [][2]int) []byte {
 
 // over tells what is below: a country, an ocean, or "the sea".
 func (w *world) over(p orbit.Place) string {
-	x, y := p.Longitude*10, p.Latitude*10
+	y := p.Latitude * 10
 	for i := range w.Countries {
 		c := &w.Countries[i]
-		if x < float64(c.box[0]) || x > float64(c.box[2]) || y < float64(c.box[1]) || y > float64(c.box[3]) {
-			continue
-		}
 		in := false
-		for _, r := range c.rings {
-			in = in != inside(r, x, y)
+		for _, x := range []float64{p.Longitude * 10, p.Longitude*10 - 3600, p.Longitude*10 + 3600} {
+			if x < float64(c.box[0]) || x > float64(c.box[2]) || y < float64(c.box[1]) || y > float64(c.box[3]) {
+				continue
+			}
+			for _, r := range c.rings {
+				in = in != inside(r, x, y)
+			}
 		}
 		if in {
 			if full, ok := inWords[c.Name]; ok {
