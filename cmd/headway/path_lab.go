@@ -71,6 +71,7 @@ The exit status is 0 if all transfers were made, 1 if it failed or was interrupt
 	f.StringVar(&x.reorder, "reorder", "", "`PERCENT` of the server's packets that come late, behind others")
 	f.DurationVar(&x.o.Timeout, "timeout", 2*time.Minute, "`time` after which a transfer is given up, and counts with it")
 	f.IntVar(&x.o.Parallel, "parallel", 0, "`number` of transfers at a time, each over a path of its own (default as many as do not disturb each other, at most 40)")
+	f.StringVar(&x.o.Capture, "capture", "", "`DIR`ectory for captures (pcapng) of one transfer of each kind, at the server and at the client")
 	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides the order and what is lost; what TCP makes of it varies")
 	f.Var(newChoice(&x.out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
 	f.StringVar(&x.out.json, "json", "", "write the report as JSON to `FILE`")
@@ -78,6 +79,7 @@ The exit status is 0 if all transfers were made, 1 if it failed or was interrupt
 	f.BoolVar(&x.quiet, "quiet", false, "no progress on standard error")
 	x.lossOn = "data"
 	c.MarkFlagFilename("trace")
+	c.MarkFlagDirname("capture")
 	c.MarkFlagFilename("json", "json")
 	c.MarkFlagFilename("html", "html")
 	for name, words := range map[string][]string{

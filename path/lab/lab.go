@@ -6,8 +6,10 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/headway-lab/headway/effect"
@@ -37,9 +39,11 @@ type Options struct {
 
 	Timeout  time.Duration // of one transfer, which counts with this time then
 	Parallel int           // transfers at a time, each over a link of its own; 0 chooses
-	Capture  string        // directory for a capture of one transfer of each kind; "" is none
+	Capture  string        // directory for captures of both ends of one transfer of each kind; "" is none
 	Seed     uint64
 	Progress func(Progress)
+
+	captured *sync.Map // names of files
 }
 
 // Progress is how far a lab is.
@@ -97,6 +101,11 @@ func (o *Options) check() error {
 			if err := c.Check(); err != nil {
 				return &UsageError{err}
 			}
+		}
+	}
+	if o.captured = new(sync.Map); o.Capture != "" {
+		if err := os.MkdirAll(o.Capture, 0o777); err != nil {
+			return usage("--capture: %w", err)
 		}
 	}
 	if o.Parallel == 0 {

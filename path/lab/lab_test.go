@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -130,6 +132,32 @@ func TestInterrupted(t *testing.T) {
 	}
 	if n < 12 || n > 16 || !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "ended early") }) {
 		t.Errorf("%d transfers; %v", n, r.Warnings)
+	}
+}
+
+// Of each kind one transfer is captured, at both ends.
+func TestCaptured(t *testing.T) {
+	able(t)
+	o := options()
+	o.Capture = filepath.Join(t.TempDir(), "captures")
+	if _, err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	all, err := os.ReadDir(o.Capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Name())
+		if i, err := f.Info(); err != nil || i.Size() < o.Size {
+			t.Errorf("%s: %v, %v", f.Name(), i, err)
+		}
+	}
+	want := []string{"cubic-0-client.pcapng", "cubic-0-server.pcapng", "cubic-2-client.pcapng", "cubic-2-server.pcapng",
+		"reno-0-client.pcapng", "reno-0-server.pcapng", "reno-2-client.pcapng", "reno-2-server.pcapng"}
+	if !slices.Equal(names, want) {
+		t.Errorf("%q", names)
 	}
 }
 

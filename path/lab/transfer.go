@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/headway-lab/headway/histogram"
+	"github.com/headway-lab/headway/path/capture"
 	"github.com/headway-lab/headway/path/link"
 )
 
@@ -120,8 +122,15 @@ func (b *bench) transfer(ctx context.Context, o *Options, c cell) (*transfer, er
 	if err := b.link.Change(o.conditions(c.loss)); err != nil {
 		return nil, err
 	}
+	captured, err := b.capture(o, c)
+	if err != nil {
+		return nil, err
+	}
 	beforeB, beforeA := b.link.Stats()
 	t, err := b.get(ctx, o, b.ports[c.cc])
+	for _, x := range captured {
+		err = errors.Join(err, x.Close())
+	}
 	if err == nil {
 		err = b.link.Err()
 	}
@@ -136,6 +145,31 @@ func (b *bench) transfer(ctx context.Context, o *Options, c cell) (*transfer, er
 		t.lateness.MergeTimes(&s[0].Late, -1)
 	}
 	return t, nil
+}
+
+// capture begins one of both ends, if there is none of the cell yet.
+func (b *bench) capture(o *Options, c cell) (all []*capture.Capture, err error) {
+	if o.Capture == "" {
+		return nil, nil
+	}
+	for _, at := range []struct {
+		name string
+		end  *link.Namespace
+	}{{"server", b.link.B}, {"client", b.link.A}} {
+		name := filepath.Join(o.Capture, fmt.Sprintf("%s-%g-%s.pcapng", c.cc, 100*c.loss, at.name))
+		if _, taken := o.captured.LoadOrStore(name, true); taken {
+			break
+		}
+		x, err := capture.Start(at.end, name, at.name)
+		if err != nil {
+			for _, x := range all {
+				x.Close()
+			}
+			return nil, fmt.Errorf("--capture: %w", err)
+		}
+		all = append(all, x)
+	}
+	return all, nil
 }
 
 // get fetches a page of o.Size.
