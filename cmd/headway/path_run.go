@@ -157,7 +157,7 @@ func (x *runFlags) run(c *cobra.Command, command []string) (err error) {
 func reason(err error) error {
 	var e *exec.Error
 	if errors.As(err, &e) {
-		return e.Err
+		return plain(e.Err)
 	}
 	return plain(err)
 }
