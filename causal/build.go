@@ -3,7 +3,6 @@ package causal
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/headway-lab/headway/causal/instrument"
+	"github.com/headway-lab/headway/usage"
 )
 
 // builder compiles the program with marks.
@@ -37,10 +37,10 @@ func checkFlags(flags []string) error {
 			if name == "buildmode" && (strings.HasSuffix(f, "=exe") || strings.HasSuffix(f, "=pie") || strings.HasSuffix(f, "=default")) {
 				continue
 			}
-			return &UsageError{fmt.Errorf("--build: %s cannot be given: headway sets it itself", f)}
+			return usage.Errorf("--build: %s cannot be given: headway sets it itself", f)
 		}
 		if !strings.HasPrefix(f, "-") {
-			return &UsageError{fmt.Errorf("--build: %q is not a flag (write -flag=value as one word)", f)}
+			return usage.Errorf("--build: %q is not a flag (write -flag=value as one word)", f)
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func (b *builder) build(ctx context.Context, conf *instrument.Config) (string, e
 		}
 		if i := strings.Index(msg, "this Go version is not supported"); i >= 0 {
 			line, _, _ := strings.Cut(msg[i:], "\n")
-			return "", &UsageError{errors.New(line)}
+			return "", usage.Errorf("%s", line)
 		}
 		return "", &BuildError{msg}
 	}

@@ -59,9 +59,3 @@ type Event struct {
 	Total   time.Duration // expected, 0 if unknown
 	Warning bool
 }
-
-// UsageError is an error that the user mends by asking otherwise (exit status 2).
-type UsageError struct{ Err error }
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-func (e *UsageError) Unwrap() error { return e.Err }

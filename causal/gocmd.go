@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/headway-lab/headway/usage"
 )
 
 // goTool is the user's go command with the directory and environment it runs in.
@@ -45,7 +47,7 @@ func newGoTool(ctx context.Context, o *Options) (*goTool, error) {
 		g.env = os.Environ()
 	}
 	if _, err := exec.LookPath(g.path); err != nil {
-		return nil, &UsageError{fmt.Errorf("no go command: %w (install Go 1.26 or 1.27, or set --go)", err)}
+		return nil, usage.Errorf("no go command: %w (install Go 1.26 or 1.27, or set --go)", err)
 	}
 	out, err := g.output(ctx, "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOROOT", "GOMOD", "GOEXE", "GOHOSTOS", "GOHOSTARCH")
 	if err != nil {
@@ -63,16 +65,16 @@ var goodVersion = regexp.MustCompile(`^go1\.(26|27)(\.|rc|beta|-|$)`)
 func (g *goTool) supported() error {
 	v := &g.vars
 	if runtime.GOOS != "linux" {
-		return &UsageError{fmt.Errorf("headway profile runs on linux, not on %s", runtime.GOOS)}
+		return usage.Errorf("headway profile runs on linux, not on %s", runtime.GOOS)
 	}
 	if v.GOOS != "linux" || v.GOARCH != "amd64" && v.GOARCH != "arm64" {
-		return &UsageError{fmt.Errorf("cannot profile a %s/%s program: linux/amd64 and linux/arm64 work (unset GOOS and GOARCH)", v.GOOS, v.GOARCH)}
+		return usage.Errorf("cannot profile a %s/%s program: linux/amd64 and linux/arm64 work (unset GOOS and GOARCH)", v.GOOS, v.GOARCH)
 	}
 	if v.GOARCH != runtime.GOARCH {
-		return &UsageError{fmt.Errorf("cannot run a %s program on this %s machine (unset GOARCH)", v.GOARCH, runtime.GOARCH)}
+		return usage.Errorf("cannot run a %s program on this %s machine (unset GOARCH)", v.GOARCH, runtime.GOARCH)
 	}
 	if !goodVersion.MatchString(v.GOVERSION) {
-		return &UsageError{fmt.Errorf("%s is not supported: Go 1.26 and 1.27 are (set --go, or GOTOOLCHAIN=go1.27.4)", v.GOVERSION)}
+		return usage.Errorf("%s is not supported: Go 1.26 and 1.27 are (set --go, or GOTOOLCHAIN=go1.27.4)", v.GOVERSION)
 	}
 	return nil
 }
@@ -114,7 +116,7 @@ func (g *goTool) list(ctx context.Context, o *Options, target string) ([]*pkg, e
 	args = append(args, o.BuildFlags...)
 	out, err := g.output(ctx, append(args, "--", target)...)
 	if err != nil {
-		return nil, &UsageError{fmt.Errorf("package %s: %w", target, err)}
+		return nil, usage.Errorf("package %s: %w", target, err)
 	}
 	var pkgs []*pkg
 	dec := json.NewDecoder(bytes.NewReader(out))
@@ -126,7 +128,7 @@ func (g *goTool) list(ctx context.Context, o *Options, target string) ([]*pkg, e
 			return nil, fmt.Errorf("reading what %s list printed: %w", g.path, err)
 		}
 		if p.Error != nil && !p.DepOnly {
-			return nil, &UsageError{fmt.Errorf("package %s: %s", target, p.Error.Err)}
+			return nil, usage.Errorf("package %s: %s", target, p.Error.Err)
 		}
 		pkgs = append(pkgs, p)
 	}
@@ -150,7 +152,7 @@ func (g *goTool) atVersion(ctx context.Context, dir, target string) (string, err
 	g.dir = mod
 	g.env = append(append([]string{}, g.env...), "GOWORK=off", "GOFLAGS=-mod=mod")
 	if _, err := g.output(ctx, "get", path+"@"+version); err != nil {
-		return "", &UsageError{fmt.Errorf("package %s: %w", target, err)}
+		return "", usage.Errorf("package %s: %w", target, err)
 	}
 	return path, nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/headway-lab/headway/usage"
 )
 
 func TestCheckFlags(t *testing.T) {
@@ -20,8 +22,8 @@ func TestCheckFlags(t *testing.T) {
 		"x": false, "./pkg": false, "": false,
 	} {
 		err := checkFlags([]string{"-v", flag})
-		var usage *UsageError
-		if good != (err == nil) || err != nil && (!errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "--build: ")) {
+		var wrong *usage.Error
+		if good != (err == nil) || err != nil && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), "--build: ")) {
 			t.Errorf("%q gives %v", flag, err)
 		}
 	}
@@ -37,8 +39,8 @@ func TestCheck(t *testing.T) {
 		"--build: -o=x cannot be given":              {Package: ".", BuildFlags: []string{"-o=x"}},
 	} {
 		rep, err := Run(context.Background(), o)
-		var usage *UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) || rep != nil {
+		var wrong *usage.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) || rep != nil {
 			t.Errorf("%v, want %s", err, says)
 		}
 	}
@@ -68,8 +70,8 @@ func TestSupported(t *testing.T) {
 		g := &goTool{}
 		g.vars.GOVERSION, g.vars.GOOS, g.vars.GOARCH = c.version, c.os, c.arch
 		err := g.supported()
-		var usage *UsageError
-		if c.says == "" && err != nil || c.says != "" && (!errors.As(err, &usage) || !strings.Contains(err.Error(), c.says)) {
+		var wrong *usage.Error
+		if c.says == "" && err != nil || c.says != "" && (!errors.As(err, &wrong) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s %s/%s gives %v, want %q", c.version, c.os, c.arch, err, c.says)
 		}
 	}
@@ -99,8 +101,8 @@ func TestGoCommandErrors(t *testing.T) {
 		{script("empty", `[ $1 = env ] && echo '{"GOVERSION":"go1.26.9","GOOS":"linux","GOARCH":"`+runtime.GOARCH+`"}'; true`), "nothing to build", true},
 	} {
 		rep, err := Run(t.Context(), Options{Package: ".", Go: c.goCmd, Throughput: []string{"main.x"}})
-		var usage *UsageError
-		if err == nil || !strings.Contains(err.Error(), c.says) || errors.As(err, &usage) != c.usage || rep != nil {
+		var wrong *usage.Error
+		if err == nil || !strings.Contains(err.Error(), c.says) || errors.As(err, &wrong) != c.usage || rep != nil {
 			t.Errorf("%s: %v, want %s", filepath.Base(c.goCmd), err, c.says)
 		}
 	}

@@ -1,7 +1,6 @@
 package causal
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/headway-lab/headway/causal/instrument"
+	"github.com/headway-lab/headway/usage"
 )
 
 // program is the source of what is profiled: the packages and their functions.
@@ -172,7 +172,7 @@ func (pr *program) function(name string) (place, error) {
 		for _, try := range []string{local, local + "[...]"} {
 			if pl, ok := funcs[try]; ok {
 				if pl.fn.Body == nil {
-					return place{}, &UsageError{fmt.Errorf("function %s has no Go body (it is assembly, or linked from elsewhere): name its caller", name)}
+					return place{}, usage.Errorf("function %s has no Go body (it is assembly, or linked from elsewhere): name its caller", name)
 				}
 				return pl, nil
 			}
@@ -193,7 +193,7 @@ func (pr *program) function(name string) (place, error) {
 			}
 		}
 	}
-	return place{}, &UsageError{fmt.Errorf("no function %s in the program%s", name, suggest(name, near))}
+	return place{}, usage.Errorf("no function %s in the program%s", name, suggest(name, near))
 }
 
 // line resolves FILE:LINE.
@@ -201,7 +201,7 @@ func (pr *program) line(name string) (p *pkg, file string, line int, err error) 
 	i := strings.LastIndexByte(name, ':')
 	line, cerr := strconv.Atoi(name[i+1:])
 	if cerr != nil || line < 1 {
-		return nil, "", 0, &UsageError{fmt.Errorf("%s is not FILE:LINE", name)}
+		return nil, "", 0, usage.Errorf("%s is not FILE:LINE", name)
 	}
 	want := filepath.ToSlash(name[:i])
 	type hit struct {
@@ -223,7 +223,7 @@ func (pr *program) line(name string) (p *pkg, file string, line int, err error) 
 		}
 	}
 	if len(hits) == 0 {
-		return nil, "", 0, &UsageError{fmt.Errorf("no file %s in the program%s", want, suggest(want, near))}
+		return nil, "", 0, usage.Errorf("no file %s in the program%s", want, suggest(want, near))
 	}
 	best := hits[0]
 	for _, h := range hits {
@@ -232,7 +232,7 @@ func (pr *program) line(name string) (p *pkg, file string, line int, err error) 
 			break
 		}
 		if h.file != best.file && !best.p.Standard == !h.p.Standard {
-			return nil, "", 0, &UsageError{fmt.Errorf("%s can be %s or %s: give more of the path", want, best.file, h.file)}
+			return nil, "", 0, usage.Errorf("%s can be %s or %s: give more of the path", want, best.file, h.file)
 		}
 		if best.p.Standard && !h.p.Standard {
 			best = h
@@ -240,7 +240,7 @@ func (pr *program) line(name string) (p *pkg, file string, line int, err error) 
 	}
 	f := pr.parse(best.file)
 	if f == nil {
-		return nil, "", 0, &UsageError{fmt.Errorf("%s does not parse", best.file)}
+		return nil, "", 0, usage.Errorf("%s does not parse", best.file)
 	}
 	lines := instrument.StatementLines(pr.fset, f)
 	at := sort.SearchInts(lines, line)
@@ -252,7 +252,7 @@ func (pr *program) line(name string) (p *pkg, file string, line int, err error) 
 		if at < len(lines) {
 			close = append(close, strconv.Itoa(lines[at]))
 		}
-		return nil, "", 0, &UsageError{fmt.Errorf("no statement starts at %s (statements start at line %s)", name, strings.Join(close, " and "))}
+		return nil, "", 0, usage.Errorf("no statement starts at %s (statements start at line %s)", name, strings.Join(close, " and "))
 	}
 	return best.p, best.file, line, nil
 }

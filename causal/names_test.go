@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/headway-lab/headway/usage"
 )
 
 // sources makes a program of files: the last package is the one asked for.
@@ -71,8 +73,8 @@ func TestFunction(t *testing.T) {
 		"":                           "no function  in the program",
 	} {
 		_, err := pr.function(name)
-		var usage *UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) {
+		var wrong *usage.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q gives %v, want %s", name, err, says)
 		}
 	}
@@ -105,8 +107,8 @@ func TestLine(t *testing.T) {
 		"x.go:1":     "give more of the path",
 	} {
 		_, _, _, err := pr.line(name)
-		var usage *UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) {
+		var wrong *usage.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s gives %v, want %s", name, err, says)
 		}
 	}
@@ -168,8 +170,8 @@ func TestPoints(t *testing.T) {
 			}
 		}
 		_, err := pr.points(o, &marks{})
-		var usage *UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) {
+		var wrong *usage.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %s", err, says)
 		}
 	}
@@ -264,14 +266,14 @@ func FuzzFunction(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		pr := sources(t, &pkg{ImportPath: "example.org/it", Name: "main", GoFiles: []string{"main.go\nfunc work() {}\n"}})
-		var usage *UsageError
-		if pl, err := pr.function(name); err != nil && !errors.As(err, &usage) || err == nil && pl.fn == nil {
+		var wrong *usage.Error
+		if pl, err := pr.function(name); err != nil && !errors.As(err, &wrong) || err == nil && pl.fn == nil {
 			t.Errorf("%q gives %v, %v", name, pl, err)
 		}
 		if !isLine(name) {
 			return
 		}
-		if _, _, _, err := pr.line(name); err != nil && !errors.As(err, &usage) {
+		if _, _, _, err := pr.line(name); err != nil && !errors.As(err, &wrong) {
 			t.Errorf("%q gives %v", name, err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/headway-lab/headway/causal/control"
 	"github.com/headway-lab/headway/causal/instrument"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/usage"
 )
 
 // metric is one column: a throughput point or a latency pair.
@@ -36,7 +37,7 @@ func (k *marks) add(path string, m instrument.Mark) {
 
 func (k *marks) point() (int, error) {
 	if k.points == control.NamedBase {
-		return 0, &UsageError{fmt.Errorf("too many progress points: %d fit", control.NamedBase)}
+		return 0, usage.Errorf("too many progress points: %d fit", control.NamedBase)
 	}
 	k.points++
 	return k.points - 1, nil
@@ -74,7 +75,7 @@ func (pr *program) points(o *Options, k *marks) ([]*metric, error) {
 				err = pr.mark(k, to, end, instrument.Exit)
 			}
 		case isLine(name):
-			err = &UsageError{fmt.Errorf("%s is a line: a latency needs a FUNC or BEGIN..END", name)}
+			err = usage.Errorf("%s is a line: a latency needs a FUNC or BEGIN..END", name)
 		default:
 			if err = pr.mark(k, name, begin, instrument.Entry); err == nil {
 				err = pr.mark(k, name, end, instrument.Exit)
@@ -95,7 +96,7 @@ func (pr *program) mark(k *marks, name string, id int, kind instrument.Kind) err
 			return err
 		}
 		if below(p.path()) {
-			return &UsageError{fmt.Errorf("%s: package %s is part of the runtime and cannot hold a progress point", name, p.path())}
+			return usage.Errorf("%s: package %s is part of the runtime and cannot hold a progress point", name, p.path())
 		}
 		k.add(p.path(), instrument.Mark{Kind: instrument.Line, ID: uint32(id), File: file, Line: line})
 		return nil
@@ -105,7 +106,7 @@ func (pr *program) mark(k *marks, name string, id int, kind instrument.Kind) err
 		return err
 	}
 	if below(pl.pkg.path()) {
-		return &UsageError{fmt.Errorf("%s: package %s is part of the runtime and cannot hold a progress point", name, pl.pkg.path())}
+		return usage.Errorf("%s: package %s is part of the runtime and cannot hold a progress point", name, pl.pkg.path())
 	}
 	k.add(pl.pkg.path(), instrument.Mark{Kind: kind, ID: uint32(id), Func: pl.fn.Name})
 	return nil
@@ -139,7 +140,7 @@ func (pr *program) http(k *marks, begin, end int) error {
 		}
 	}
 	if !found {
-		return &UsageError{fmt.Errorf("http: the program does not import net/http")}
+		return usage.Errorf("http: the program does not import net/http")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headway-lab/headway/causal/control"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/usage"
 )
 
 // samplePeriod is the CPU time between two samples of a thread. A sample costs
@@ -96,18 +97,18 @@ func check(o *Options) error {
 	switch o.By {
 	case ByFunc, ByLine, ByCallSite:
 	default:
-		return &UsageError{fmt.Errorf("--by: %q is not func, line or callsite", o.By)}
+		return usage.Errorf("--by: %q is not func, line or callsite", o.By)
 	}
 	for _, s := range o.Speedups {
 		if s < 1 || s > 100 {
-			return &UsageError{fmt.Errorf("--speedups: %d is not between 1 and 100", s)}
+			return usage.Errorf("--speedups: %d is not between 1 and 100", s)
 		}
 	}
 	if o.Duration < time.Second {
-		return &UsageError{fmt.Errorf("--duration: %v is too short, give at least 1s", o.Duration)}
+		return usage.Errorf("--duration: %v is too short, give at least 1s", o.Duration)
 	}
 	if o.Package == "" {
-		return &UsageError{errors.New("no package given")}
+		return usage.Errorf("no package given")
 	}
 	return checkFlags(o.BuildFlags)
 }
@@ -130,11 +131,11 @@ func (r *runner) prepare(ctx context.Context) (*marks, error) {
 		return nil, err
 	}
 	if len(pkgs) == 0 {
-		return nil, &UsageError{fmt.Errorf("package %s: nothing to build", target)}
+		return nil, usage.Errorf("package %s: nothing to build", target)
 	}
 	r.pr = newProgram(pkgs)
 	if !r.o.Test && r.pr.main.Name != "main" {
-		return nil, &UsageError{fmt.Errorf("package %s is not a program (package %s); for its tests and benchmarks use --test", target, r.pr.main.Name)}
+		return nil, usage.Errorf("package %s is not a program (package %s); for its tests and benchmarks use --test", target, r.pr.main.Name)
 	}
 	self := r.o.Self
 	if self == "" {
@@ -171,7 +172,7 @@ func (k *marks) clone() *marks {
 
 // Run conducts a profile. When ctx is cancelled, or the program ends, it returns what was
 // measured so far (a report, possibly with no cases) together with the error.
-// Wrong names and flags give a *UsageError.
+// Wrong names and flags give a *usage.Error.
 func Run(ctx context.Context, o Options) (*report.Report, error) {
 	o = defaults(o)
 	if err := check(&o); err != nil {
@@ -192,8 +193,8 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 	if r.pr == nil {
 		return nil, err
 	}
-	var usage *UsageError
-	if errors.As(err, &usage) {
+	var wrong *usage.Error
+	if errors.As(err, &wrong) {
 		return nil, err
 	}
 	return r.report(), err
@@ -300,7 +301,7 @@ func (r *runner) pick() error {
 				}
 			}
 			if hit == nil {
-				return &UsageError{fmt.Errorf("--site: %s was not seen in %d samples%s", want, len(r.stacks), suggest(want, near))}
+				return usage.Errorf("--site: %s was not seen in %d samples%s", want, len(r.stacks), suggest(want, near))
 			}
 			r.sites = append(r.sites, hit)
 		}

@@ -16,14 +16,9 @@ import (
 	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/report"
 	"github.com/headway-lab/headway/trial"
+	"github.com/headway-lab/headway/usage"
 	"github.com/headway-lab/headway/wire"
 )
-
-// UsageError says that what was asked for makes no sense, whatever the server does.
-type UsageError struct{ Err error }
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-func (e *UsageError) Unwrap() error { return e.Err }
 
 // Job is an experiment: one run, variants by turns, or a search for a rate.
 type Job struct {
@@ -154,12 +149,12 @@ func (j *Job) Run(ctx context.Context) (*report.Report, func(io.Writer) error, e
 
 func (j *Job) run(ctx context.Context) (*report.Report, func(io.Writer) error, error) {
 	if err := j.Options.Check(); err != nil {
-		return nil, nil, &UsageError{err}
+		return nil, nil, &usage.Error{Err: err}
 	}
 	switch {
 	case len(j.Objective.Terms) > 0:
 		if j.Options.Duration < 10*time.Second {
-			return nil, nil, &UsageError{fmt.Errorf("--duration %v is too short to search a rate: want 10s or more", j.Options.Duration)}
+			return nil, nil, usage.Errorf("--duration %v is too short to search a rate: want 10s or more", j.Options.Duration)
 		}
 		return j.search(ctx)
 	case len(j.variants) > 0:
@@ -196,7 +191,7 @@ func (j *Job) progress(phase string, p Progress) {
 // compare measures variants by turns.
 func (j *Job) compare(ctx context.Context) (*report.Report, func(io.Writer) error, error) {
 	if j.Rounds < effect.MinN {
-		return nil, nil, &UsageError{fmt.Errorf("--rounds %d: want at least %d, for an interval", j.Rounds, effect.MinN)}
+		return nil, nil, usage.Errorf("--rounds %d: want at least %d, for an interval", j.Rounds, effect.MinN)
 	}
 	started := time.Now()
 	begin := time.Now()
@@ -204,7 +199,7 @@ func (j *Job) compare(ctx context.Context) (*report.Report, func(io.Writer) erro
 	turn := j.Options.Duration / time.Duration(j.Rounds)
 	settle := min(turn/5, time.Second)
 	if turn < 50*time.Millisecond {
-		return nil, nil, &UsageError{fmt.Errorf("--duration %v in %d rounds leaves %v for each: want 50 ms or more", j.Options.Duration, j.Rounds, turn)}
+		return nil, nil, usage.Errorf("--duration %v in %d rounds leaves %v for each: want 50 ms or more", j.Options.Duration, j.Rounds, turn)
 	}
 	total := time.Duration(len(j.variants)) * (j.Options.Duration + time.Duration(j.Rounds)*settle)
 	pooled := make([]*Result, len(j.variants))

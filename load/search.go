@@ -3,7 +3,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/usage"
 )
 
 // probe is a short run at a rate.
@@ -45,7 +45,7 @@ const probes = 60
 func (j *Job) search(ctx context.Context) (*report.Report, func(io.Writer) error, error) {
 	o := j.Options
 	if o.Closed || o.Times != nil {
-		return nil, nil, &UsageError{errors.New("--find searches a rate, which neither a closed loop nor a log has")}
+		return nil, nil, usage.Errorf("--find searches a rate, which neither a closed loop nor a log has")
 	}
 	started := time.Now()
 	s, err := open(ctx, o)

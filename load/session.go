@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/headway-lab/headway/dist"
 	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/limits"
+	"github.com/headway-lab/headway/usage"
 	"github.com/headway-lab/headway/wire"
 )
 
@@ -84,7 +84,7 @@ func open(ctx context.Context, o Options) (*session, error) {
 		if http2 && o.NewConnections {
 			nc.Close()
 			s.close()
-			return nil, &UsageError{errors.New("over HTTP/2 a new connection for every request is not to be had: leave out --no-keepalive, or take --protocol h1")}
+			return nil, usage.Errorf("over HTTP/2 a new connection for every request is not to be had: leave out --no-keepalive, or take --protocol h1")
 		}
 		if err := s.greet(nc, http2); err != nil {
 			s.close()

@@ -159,10 +159,6 @@ func (x *loadFlags) run(c *cobra.Command, args []string) error {
 	r, hdr, runErr := job.Run(c.Context())
 	show.close()
 	if r == nil {
-		var usage *load.UsageError
-		if errors.As(runErr, &usage) {
-			return usagef("%w", runErr)
-		}
 		return interrupted(c.Context(), runErr, "nothing was measured yet")
 	}
 	r.Command = append([]string{"headway"}, os.Args[1:]...)

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headway-lab/headway/awake"
-	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/causal/instrument"
+	"github.com/headway-lab/headway/usage"
 )
 
 // Exit statuses.
@@ -56,8 +56,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if code := ended(0); errors.As(err, &code) {
 		return int(code)
 	}
-	var usage *causal.UsageError
-	if errors.As(err, &usage) {
+	var wrong *usage.Error
+	if errors.As(err, &wrong) {
 		// One line, whatever the go command or a library had to say.
 		fmt.Fprintf(stderr, "headway: %s\n", strings.Join(strings.Fields(err.Error()), " "))
 		return wrongUsage
@@ -105,7 +105,7 @@ type ended int
 func (e ended) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func usagef(format string, args ...any) error {
-	return &causal.UsageError{Err: fmt.Errorf(format, args...)}
+	return usage.Errorf(format, args...)
 }
 
 // errInterrupted is the cause of a context that a signal ended.

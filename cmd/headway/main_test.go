@@ -21,6 +21,7 @@ import (
 
 	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/usage"
 )
 
 func TestMain(m *testing.M) {
@@ -108,7 +109,7 @@ func played(ctx context.Context, o causal.Options) (*report.Report, error) {
 	switch arg := strings.Join(o.Args, " "); arg {
 	case "":
 	case "usage":
-		return nil, &causal.UsageError{Err: errors.New("no function main.nope;\nnear: main.note")}
+		return nil, &usage.Error{Err: errors.New("no function main.nope;\nnear: main.note")}
 	case "nothing":
 		return &report.Report{}, errors.New("the program ended after 12ms: exit status 1")
 	case "ends":
@@ -188,8 +189,8 @@ func TestSplitFlags(t *testing.T) {
 			t.Errorf("splitFlags(%q) = %q, %v, want %q", c.in, got, err, c.want)
 		}
 	}
-	var usage *causal.UsageError
-	if _, err := splitFlags([]string{`-ldflags="-s`}); !errors.As(err, &usage) {
+	var wrong *usage.Error
+	if _, err := splitFlags([]string{`-ldflags="-s`}); !errors.As(err, &wrong) {
 		t.Errorf("an open quote gives %v", err)
 	}
 }

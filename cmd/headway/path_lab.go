@@ -114,10 +114,6 @@ func (x *labFlags) run(c *cobra.Command, _ []string) error {
 	r, runErr := lab.Run(c.Context(), x.o)
 	show.close()
 	if r == nil {
-		var wrong *lab.UsageError
-		if errors.As(runErr, &wrong) {
-			return usagef("%w", runErr)
-		}
 		return interrupted(c.Context(), runErr, "nothing was measured yet")
 	}
 	r.Command = append([]string{"headway"}, os.Args[1:]...)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/path/link"
+	"github.com/headway-lab/headway/usage"
 )
 
 // Options say what is compared over which paths.
@@ -54,14 +55,6 @@ type Progress struct {
 	Last        string        // what was transferred last, in words
 }
 
-// UsageError says which option is wrong, in words for the one who wrote it.
-type UsageError struct{ Err error }
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-func (e *UsageError) Unwrap() error { return e.Err }
-
-func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
-
 // most transfers at a time: their links have two threads each, which sleep nearly always.
 const most = 40
 
@@ -69,43 +62,43 @@ const most = 40
 func (o *Options) check() error {
 	switch {
 	case o.RTT < 0 || o.RTT > time.Minute:
-		return usage("--rtt %v: want 0 to 1m", o.RTT)
+		return usage.Errorf("--rtt %v: want 0 to 1m", o.RTT)
 	case len(o.Loss) == 0:
-		return usage("--loss is empty: want percents, as in 0,1,2")
+		return usage.Errorf("--loss is empty: want percents, as in 0,1,2")
 	case len(o.CC) == 0:
-		return usage("--cc is empty: want congestion controls, as in cubic,bbr")
+		return usage.Errorf("--cc is empty: want congestion controls, as in cubic,bbr")
 	case o.Size < 1 || o.Size > 1<<40:
-		return usage("--size %d: want 1 B to 1 TiB", o.Size)
+		return usage.Errorf("--size %d: want 1 B to 1 TiB", o.Size)
 	case o.N < effect.MinN || o.N > 100_000:
-		return usage("-n %d: want %d to 100000 transfers of each kind; fewer carry no interval", o.N, effect.MinN)
+		return usage.Errorf("-n %d: want %d to 100000 transfers of each kind; fewer carry no interval", o.N, effect.MinN)
 	case o.Timeout <= 0:
-		return usage("--timeout %v: want more than 0", o.Timeout)
+		return usage.Errorf("--timeout %v: want more than 0", o.Timeout)
 	case o.Parallel < 0 || o.Parallel > 1000:
-		return usage("--parallel %d: want 1 to 1000, or 0 to choose", o.Parallel)
+		return usage.Errorf("--parallel %d: want 1 to 1000, or 0 to choose", o.Parallel)
 	}
 	if _, ok := lossOn[o.LossOn]; !ok {
-		return usage("--loss-on %q: want data, ack or both", o.LossOn)
+		return usage.Errorf("--loss-on %q: want data, ack or both", o.LossOn)
 	}
 	if twice(o.Loss) {
-		return usage("--loss names a share twice")
+		return usage.Errorf("--loss names a share twice")
 	}
 	if twice(o.CC) {
-		return usage("--cc names a congestion control twice")
+		return usage.Errorf("--cc names a congestion control twice")
 	}
 	for _, loss := range o.Loss {
 		if loss >= 1 {
-			return usage("--loss 100%%: then nothing arrives")
+			return usage.Errorf("--loss 100%%: then nothing arrives")
 		}
 		toB, toA := o.conditions(loss)
 		for _, c := range []link.Conditions{toB, toA} {
 			if err := c.Check(); err != nil {
-				return &UsageError{err}
+				return &usage.Error{Err: err}
 			}
 		}
 	}
 	if o.captured = new(sync.Map); o.Capture != "" {
 		if err := os.MkdirAll(o.Capture, 0o777); err != nil {
-			return usage("--capture: %w", err)
+			return usage.Errorf("--capture: %w", err)
 		}
 	}
 	if o.Parallel == 0 {

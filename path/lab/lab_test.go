@@ -16,6 +16,7 @@ import (
 
 	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/path/model"
+	"github.com/headway-lab/headway/usage"
 )
 
 func TestMain(m *testing.M) {
@@ -195,8 +196,8 @@ func TestUsage(t *testing.T) {
 		if errors.Is(err, link.ErrForbidden) {
 			continue
 		}
-		var usage *UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
+		var wrong *usage.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v; want %q", err, c.want)
 		}
 	}

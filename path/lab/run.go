@@ -13,7 +13,7 @@ import (
 
 // Run makes the transfers and reports. It needs the right to make network namespaces; see
 // [link.New]. When ctx ends it, it reports what was measured until then, with the cause; the
-// report is nil if that is nothing. Errors of the kind [UsageError] are the caller's.
+// report is nil if that is nothing. Errors of the kind [usage.Error] are the caller's.
 func Run(ctx context.Context, o Options) (*report.Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err

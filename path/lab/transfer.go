@@ -18,6 +18,7 @@ import (
 	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/path/capture"
 	"github.com/headway-lab/headway/path/link"
+	"github.com/headway-lab/headway/usage"
 )
 
 // bench is a link with a server at one end, on which transfers are made one after another.
@@ -54,7 +55,7 @@ func newBench(o *Options, seed uint64) (*bench, error) {
 		ln, err := l.B.Listen("tcp4", port, cc)
 		if err != nil {
 			b.close()
-			return nil, usage("--cc %s: %w", cc, err)
+			return nil, usage.Errorf("--cc %s: %w", cc, err)
 		}
 		s := &http.Server{
 			Handler: http.HandlerFunc(serve),
