@@ -20,6 +20,7 @@ import (
 // within the same minutes gets the same answer.
 type passes struct {
 	busy  chan struct{} // held while computing
+	most  int           // answers that are kept
 	mu    sync.Mutex
 	known map[passKey]*list.Element // of *passEntry
 	order *list.List                // the last used first
@@ -53,7 +54,7 @@ type passEntry struct {
 }
 
 func newPasses() *passes {
-	return &passes{busy: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), known: map[passKey]*list.Element{}, order: list.New()}
+	return &passes{most: mostKept, busy: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), known: map[passKey]*list.Element{}, order: list.New()}
 }
 
 var errBusy = errors.New("too many ask for passes at the moment; try again in a second")
@@ -84,7 +85,7 @@ func (c *passes) find(ctx context.Context, o *sky.Object, p orbit.Place, from ti
 	entry := &passEntry{key: k, done: make(chan struct{})}
 	element := c.order.PushFront(entry)
 	c.known[k] = element
-	for c.order.Len() > mostKept {
+	for c.order.Len() > c.most {
 		c.forget(c.order.Back())
 	}
 	c.mu.Unlock()
