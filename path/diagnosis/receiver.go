@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	"math"
+
 	"github.com/headway-lab/headway/path/tcpinfo"
 )
 
@@ -31,6 +33,11 @@ func FromReceiver(course []tcpinfo.Sample) Evidence {
 	r.windows(&e)
 	r.gaps(&e)
 	r.silences(&e)
+	r.growth(&e)
+	// What came twice, if segments are full as those of a large transfer are.
+	if twice := e.Segments.Or(0) - e.Bytes.Or(0)/max(e.MSS.Or(1), 1) - 1; e.Bytes.Over(50e3) && e.OutOfOrder.Over(0) {
+		e.Spurious = Is(max(math.Floor(twice), 0))
+	}
 	return e
 }
 
@@ -111,7 +118,7 @@ func (r *receiverCourse) gaps(e *Evidence) {
 				lost++
 			}
 		}
-		course = append(course, Progress{at, float64(x.DataSegmentsIn) * mss, lost})
+		course = append(course, Progress{at, float64(x.DataSegmentsIn) * mss, float64(x.OutOfOrder)})
 	}
 	if gaps > 0 && r.least > 0 {
 		e.LateGaps = Is(late / gaps)
@@ -130,7 +137,7 @@ func (r *receiverCourse) silences(e *Evidence) {
 	var silent, count, held float64
 	var delays []float64
 	data, ack := 0.0, -1.0 // when data came last; when they were acknowledged, -1 not yet
-	arrived, first := false, -1.0
+	arrived, first, sent := false, -1.0, int64(0)
 	for i := 1; i < len(r.course); i++ {
 		x, p, at := &r.course[i].Info, &r.course[i-1].Info, r.at(i)
 		if ack < 0 && x.SegmentsOut > p.SegmentsOut {
@@ -140,17 +147,18 @@ func (r *receiverCourse) silences(e *Evidence) {
 			continue
 		}
 		gap := at - data
-		if arrived && gap > max(1.5*r.least, shortest) {
-			silent += gap
-			count++
-		}
+		own := arrived && x.BytesSent == sent // nothing was asked for meanwhile
+		sent = x.BytesSent
 		if arrived && first < 0 && gap > max(.4*r.least, shortest/4) {
 			first = float64(p.DataSegmentsIn - r.course[0].DataSegmentsIn)
 		}
 		// Held back by this side: the acknowledgement left late, and data came a round trip after it.
-		if arrived && ack >= 0 && ack-data > leastAckDelay && at-ack > .5*r.least && at-ack < 1.5*r.least+.005 && x.BytesSent == p.BytesSent {
+		if own && ack >= 0 && ack-data > leastAckDelay && at-ack > .5*r.least && at-ack < 1.4*r.least+.01 {
 			delays = append(delays, ack-data)
 			held += ack - data
+		} else if own && gap > max(1.5*r.least, shortest) {
+			silent += gap
+			count++
 		}
 		arrived, data, ack = true, at, -1
 		if x.SegmentsOut > p.SegmentsOut {
@@ -162,4 +170,28 @@ func (r *receiverCourse) silences(e *Evidence) {
 	if first > 0 {
 		e.InitialWindow = Is(first)
 	}
+}
+
+// growth is for how long more came in each round trip than in the one before.
+func (r *receiverCourse) growth(e *Evidence) {
+	if r.least == 0 {
+		return
+	}
+	var came []float64 // in each round trip; the last one is not whole
+	from := 0
+	for i := range r.course {
+		if r.at(i)-r.at(from) >= r.least {
+			came = append(came, float64(r.course[i].BytesReceived-r.course[from].BytesReceived))
+			from = i
+		}
+	}
+	grows := 0
+	for grows+1 < len(came) && came[grows+1] >= 1.4*came[grows] {
+		grows++
+	}
+	if grows+2 >= len(came) { // to the end, or nearly
+		e.SlowStart = Is(1)
+		return
+	}
+	e.SlowStart = Is(float64(grows+1) / float64(len(came)))
 }

@@ -16,7 +16,8 @@ func FromSender(course []tcpinfo.Sample) Evidence {
 	}
 	s := senderCourse{course: course[begin : end+1], least: course[end].MinRTT.Seconds()}
 	first, last := s.course[0], s.course[len(s.course)-1]
-	s.took = last.At.Sub(first.At).Seconds()
+	s.turns()
+	s.took = last.At.Sub(first.At).Seconds() - s.asked
 	if s.took <= 0 {
 		return e
 	}
@@ -38,7 +39,7 @@ func FromSender(course []tcpinfo.Sample) Evidence {
 	if last.Known("Timeouts") {
 		e.Timeouts = Is(float64(last.Timeouts - first.Timeouts))
 	}
-	if first.BytesSent == 0 && first.SlowStart() {
+	if first.Unacked == 0 && first.SlowStart() {
 		e.InitialWindow = Is(float64(first.CongestionWindow))
 	}
 	s.where(&e)
@@ -64,7 +65,29 @@ func extent(course []tcpinfo.Sample, sent, done func(*tcpinfo.Info) int64) (begi
 type senderCourse struct {
 	course []tcpinfo.Sample
 	least  float64 // round trip, s
-	took   float64 // s
+	asked  float64 // s for which it was the other side's turn, with nothing in flight
+	took   float64 // s, without those
+	own    []bool  // the pause that a sample is in is the program's own: it goes on sending unasked
+}
+
+// turns finds the pauses, from one sending to the next. If something was received in one, the other side has asked
+// for more, and what the program did meanwhile is no part of the transfer.
+func (s *senderCourse) turns() {
+	s.own = make([]bool, len(s.course))
+	from := 0
+	for i := 1; i < len(s.course); i++ {
+		if s.course[i].BytesSent == s.course[from].BytesSent {
+			continue
+		}
+		own := s.course[i].BytesReceived == s.course[from].BytesReceived
+		for j := from; j < i; j++ {
+			s.own[j] = own
+			if x := &s.course[j]; !own && x.Unacked == 0 && x.NotSent == 0 {
+				s.asked += s.course[j+1].At.Sub(x.At).Seconds()
+			}
+		}
+		from = i
+	}
 }
 
 // each calls f with every sample but the last, and how long it held.
@@ -76,16 +99,6 @@ func (s *senderCourse) each(f func(i int, x *tcpinfo.Info, dt float64)) {
 
 // where is what the sender waited for, and when.
 func (s *senderCourse) where(e *Evidence) {
-	n := len(s.course)
-	// What had been received when the sender sent next: more than now, and it waited for the other side to ask.
-	received := make([]int64, n)
-	more := make([]bool, n)
-	for i := n - 2; i >= 0; i-- {
-		received[i], more[i] = received[i+1], more[i+1]
-		if s.course[i+1].BytesSent > s.course[i].BytesSent {
-			received[i], more[i] = s.course[i+1].BytesReceived, true
-		}
-	}
 	var idle, window, buffer, full, held, recovering float64
 	var waits []float64
 	wait := 0.0
@@ -101,7 +114,7 @@ func (s *senderCourse) where(e *Evidence) {
 		case x.Congestion >= tcpinfo.Recovery:
 			recovering += dt
 		case x.NotSent == 0 && x.Unacked == 0:
-			if more[i] && received[i] == x.BytesReceived {
+			if s.own[i] {
 				idle += dt
 			}
 		case x.NotSent > 0 && room < mss:
@@ -112,11 +125,11 @@ func (s *senderCourse) where(e *Evidence) {
 			holding = true
 			held += dt
 		case x.NotSent < 2*mss && x.SendBuffer > 0 && x.SendQueued*10 >= x.SendBuffer*6:
-			if more[i] {
+			if s.own[i] {
 				buffer += dt
 			}
 		case x.NotSent == 0:
-			if more[i] && received[i] == x.BytesReceived {
+			if s.own[i] {
 				idle += dt
 			}
 		default: // paced: there would be room
@@ -129,7 +142,7 @@ func (s *senderCourse) where(e *Evidence) {
 			wait = 0
 		}
 	})
-	first, last := s.course[0], s.course[n-1]
+	first, last := s.course[0], s.course[len(s.course)-1]
 	share := func(d time.Duration) float64 { return d.Seconds() / s.took }
 	e.Idle, e.CwndFull, e.HeldBack, e.Recovering = Is(idle/s.took), Is(full/s.took), Is(held/s.took), Is(recovering/s.took)
 	e.WindowFull, e.BufferFull = Is(window/s.took), Is(buffer/s.took)

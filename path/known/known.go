@@ -74,7 +74,7 @@ func Suite(seed uint64) []Transfer {
 
 	add(Transfer{Name: "loss 1%, cubic, 50 ms", Cause: diagnosis.Loss, RTT: 50 * ms, Forward: link.Conditions{Loss: .01}, Congestion: "cubic", Size: 500e3})
 	add(Transfer{Name: "loss 3%, reno, 30 ms", Cause: diagnosis.Loss, RTT: 30 * ms, Forward: link.Conditions{Loss: .03}, Congestion: "reno", Size: 400e3})
-	add(Transfer{Name: "loss in bursts, cubic, 80 ms", Cause: diagnosis.Loss, RTT: 80 * ms, Forward: link.Conditions{Loss: .04, Bursts: 5 * ms}, Congestion: "cubic", Size: 400e3})
+	add(Transfer{Name: "loss in bursts, cubic, 80 ms", Cause: diagnosis.Loss, RTT: 80 * ms, Forward: link.Conditions{Loss: .06, Bursts: 4 * ms}, Congestion: "cubic", Size: 600e3})
 
 	add(Transfer{Name: "receive window, 100 ms", Cause: diagnosis.ReceiveWindow, RTT: 100 * ms, Congestion: "cubic", Size: 400e3, Receive: 16 << 10})
 	add(Transfer{Name: "receive window, 40 ms, bbr", Cause: diagnosis.ReceiveWindow, RTT: 40 * ms, Congestion: "bbr", Size: 1200e3, Receive: 24 << 10})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/headway-lab/headway/path/diagnosis"
 	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/path/probe"
 	"github.com/headway-lab/headway/path/tcpinfo"
@@ -28,14 +29,30 @@ var every = tcpinfo.Sampling{Every: time.Millisecond, Most: 1 << 13}
 type Result struct {
 	Transfer
 	// Phases as the client's clock had them, all exchanges together; the connection's are those of the first.
-	Phases   probe.Phases
-	TLS      *tls.ConnectionState // nil without
-	Sender   []tcpinfo.Sample     // TCP_INFO at either end
-	Receiver []tcpinfo.Sample
+	Phases probe.Phases
+	TLS    *tls.ConnectionState `json:"-"` // nil without
+	// Ready is when the connection was, End when the last answer was complete.
+	Ready, End time.Time
+	Sender     []tcpinfo.Sample // TCP_INFO at either end
+	Receiver   []tcpinfo.Sample
 	// Late is the emulator's own lateness at the 99th percentile: where it is large, the cause is not the only one.
 	Late time.Duration
 	// Lost says how many packets of the data's direction the link has lost or dropped on purpose.
 	Lost int64
+}
+
+// Evidence is what TCP_INFO at one side tells, with the phases by the client's clock.
+func (r *Result) Evidence(side diagnosis.Side) diagnosis.Evidence {
+	from, course := diagnosis.FromSender, r.Sender
+	if side == diagnosis.AtReceiver {
+		from, course = diagnosis.FromReceiver, r.Receiver
+	}
+	// The last acknowledgement comes after the client has seen the end.
+	e := from(diagnosis.Between(course, r.Ready, r.End.Add(r.RTT+100*time.Millisecond)))
+	e.Upload = r.Upload
+	e.Exchanges = diagnosis.Is(float64(max(r.Exchanges, 1)))
+	r.Phases.Into(&e, r.TLS)
+	return e
 }
 
 func (t Transfer) port() uint16 {
@@ -177,7 +194,7 @@ func (t Transfer) fetch(ctx context.Context, l *link.Link, s *server) (*Result, 
 		return nil, err
 	}
 	defer conn.Close()
-	r := &Result{Transfer: t, TLS: conn.TLS}
+	r := &Result{Transfer: t, TLS: conn.TLS, Ready: time.Now()}
 	for range max(t.Exchanges, 1) {
 		a, err := conn.Do(ctx, request)
 		if err != nil {
@@ -188,6 +205,7 @@ func (t Transfer) fetch(ctx context.Context, l *link.Link, s *server) (*Result, 
 		}
 		r.Phases = sum(r.Phases, a.Phases)
 	}
+	r.End = time.Now()
 	near := conn.Course()
 	conn.Close()
 	far, err := s.last(ctx)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/headway-lab/headway/path/diagnosis"
 	"github.com/headway-lab/headway/path/tcpinfo"
 	"github.com/headway-lab/headway/wire"
 )
@@ -57,6 +58,18 @@ type Phases struct {
 // Total is the time of the whole exchange.
 func (p Phases) Total() time.Duration {
 	return p.DNS + p.Connect + p.TLS + p.Send + p.Wait + p.Transfer
+}
+
+// Into writes the phases where a diagnosis looks for them; of TLS, nil without, it wants the version.
+func (p Phases) Into(e *diagnosis.Evidence, t *tls.ConnectionState) {
+	e.DNS, e.Connect, e.TLS = diagnosis.Is(p.DNS.Seconds()), diagnosis.Is(p.Connect.Seconds()), diagnosis.Is(p.TLS.Seconds())
+	e.Send, e.Wait, e.Transfer = diagnosis.Is(p.Send.Seconds()), diagnosis.Is(p.Wait.Seconds()), diagnosis.Is(p.Transfer.Seconds())
+	if t != nil {
+		e.TLSRounds = diagnosis.Is(1)
+		if t.Version < tls.VersionTLS13 {
+			e.TLSRounds = diagnosis.Is(2)
+		}
+	}
 }
 
 // A StepError says which step of an exchange failed.

@@ -116,7 +116,7 @@ func bits(x uint64, from, n int) int {
 
 // parse reads what the kernel has written; fields that it does not reach stay zero.
 func parse(b []byte) Info {
-	i := Info{size: len(b)}
+	i := Info{Size: len(b)}
 	for _, f := range fields {
 		if f.at+f.size > len(b) {
 			break
@@ -140,7 +140,7 @@ func parse(b []byte) Info {
 func (i *Info) Known(name string) bool {
 	for _, f := range fields {
 		if f.name == name {
-			return f.at+f.size <= i.size
+			return f.at+f.size <= i.Size
 		}
 	}
 	return false
@@ -150,7 +150,7 @@ func (i *Info) Known(name string) bool {
 func (i *Info) Missing() []string {
 	var names []string
 	for _, f := range fields {
-		if f.at+f.size > i.size {
+		if f.at+f.size > i.Size {
 			names = append(names, f.name)
 		}
 	}

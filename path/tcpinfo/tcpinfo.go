@@ -80,7 +80,7 @@ type Info struct {
 	SendQueued, SendBuffer       int64
 	ReceiveQueued, ReceiveBuffer int64
 
-	size int // bytes that the kernel filled in
+	Size int // bytes that the kernel filled in of TCP_INFO, for Known
 }
 
 // NoThreshold is a SlowStartThreshold before the first loss.

@@ -1,0 +1,128 @@
+package diagnosis
+
+import "math"
+
+// usualWindow is the initial window that senders begin with (RFC 6928), in segments.
+const usualWindow = 10
+
+// queued says whether the round trip has grown under load: packets wait in a queue.
+func (e *Evidence) queued() bool {
+	least, rtt := e.MinRTT.Or(0), e.RTT.Or(0)
+	return least > 0 && rtt > 1.6*least && rtt-least > .015 && !e.Duration.Under(4*rtt)
+}
+
+// bloated says that they wait for long.
+func (e *Evidence) bloated() bool {
+	least, rtt := e.MinRTT.Or(0), e.RTT.Or(0)
+	return e.queued() && rtt > 2*least && rtt-least > .05
+}
+
+// congestion divides what was left to the congestion window: why was it small, or the path full?
+func (e *Evidence) congestion(left float64) []claim {
+	if full, ok := e.CwndFull.Get(); ok {
+		// The rest is round trips that nothing but distance is to blame for.
+		own := 1.1 * (full + e.Recovering.Or(0) + e.TimedOut.Or(0))
+		if e.Exchanges.Or(1) == 1 {
+			own += e.MinRTT.Or(0) / max(e.Duration.Or(1), 1e-9)
+		}
+		left = min(left, own)
+	}
+	claims := func(c Cause, sure float64) []claim { return []claim{{Part{Cause: c, Share: left}, sure}} }
+	resent := e.Resent.Or(0)
+	lost := resent - min(e.Spurious.Or(0), resent) // really
+	if e.Side == AtReceiver {
+		lost = e.LossEvents.Or(0)
+	}
+	rate := lost / max(e.Segments.Or(1), 1)
+	// Losses when the queue was long are its overflow; others strike an empty path.
+	quiet := !e.LossRTT.Known() || !(e.LossRTT.Over(1.6*e.MinRTT.Or(math.Inf(1))) && e.LossRTT.Or(0)-e.MinRTT.Or(0) > .02)
+	if e.Side == AtReceiver {
+		quiet = !e.queued()
+	}
+	switch {
+	case e.spurious(resent, lost):
+		return claims(Reordering, 1)
+	case lost >= 2 && quiet && rate > policedLoss && e.policed():
+		return claims(Policer, 1)
+	case e.bloated():
+		return claims(Bufferbloat, 1)
+	case lost >= 2 && quiet && !e.queued():
+		sure := 1.0
+		if e.maybePoliced(rate) {
+			sure = .4
+		}
+		return claims(Loss, sure)
+	case e.queued():
+		return claims(Bottleneck, 1)
+	case lost >= 2:
+		return claims(Loss, .4)
+	}
+	return e.opening(left)
+}
+
+const (
+	policedLoss = .01 // least share of segments lost to speak of a policer
+	policedFit  = .6  // of the losses that a token bucket explains
+)
+
+// policed says that a token bucket explains the losses. A receiver counts what came after a gap for want of the losses
+// themselves, which says less.
+func (e *Evidence) policed() bool {
+	if e.Side == AtReceiver {
+		return e.PolicedFit.Over(.85) && e.OutOfOrder.Over(10*LeastLosses)
+	}
+	return e.PolicedFit.Over(policedFit)
+}
+
+// maybePoliced says that losses may be a policer's as well as chance's.
+func (e *Evidence) maybePoliced(rate float64) bool {
+	if e.Side == AtReceiver {
+		return e.PolicedFit.Over(.3)
+	}
+	// Policers drop a tenth and more of what comes (Flach et al.).
+	return rate > policedLoss && e.PolicedFit.Over(.4) || rate > .1
+}
+
+// spurious says that what was sent again was there already: late, not lost.
+func (e *Evidence) spurious(resent, lost float64) bool {
+	if e.Side == AtReceiver {
+		// Gaps that fill in less than a round trip were not filled by sending again; and what came twice was not lost.
+		return e.OutOfOrder.Over(5) && e.LateGaps.Under(.2) || e.Spurious.Over(2.5) && e.Spurious.Over(.7*lost)
+	}
+	s, ok := e.Spurious.Get()
+	return ok && resent >= 3 && s >= .7*resent && lost <= 3+.1*resent
+}
+
+// opening divides the time in which the window grew.
+func (e *Evidence) opening(left float64) []claim {
+	slow := e.SlowStart.Or(0)
+	share := left * slow
+	var parts []claim
+	if w, ok := e.InitialWindow.Get(); ok && w < usualWindow-2 && share > 0 && e.Duration.Over(0) {
+		more := e.rounds(w) - e.rounds(usualWindow)
+		cost := min(max(more*e.MinRTT.Or(0)/e.Duration.Or(1), 0), share)
+		parts = append(parts, claim{Part{Cause: InitialWindow, Share: cost}, 1})
+		share -= cost
+	}
+	parts = append(parts, claim{Part{Cause: SlowStart, Share: share}, 1})
+	// The window was open, nothing was lost, nothing queued: the path's rate, found by pacing, or something unseen.
+	rest := left * (1 - slow)
+	if e.Side == AtReceiver {
+		return parts // it is known at the sender
+	}
+	sure := .3
+	if e.CwndFull.Over(.5) && e.PlateauSpread.Under(.15) && e.Duration.Over(10*e.MinRTT.Or(math.Inf(1))) {
+		sure = .6
+	}
+	return append(parts, claim{Part{Cause: Bottleneck, Share: rest}, sure})
+}
+
+// rounds is how many round trips slow start takes for the transfer from an initial window, which
+// doubles in each.
+func (e *Evidence) rounds(window float64) float64 {
+	segments := math.Ceil(e.Bytes.Or(0) / max(e.MSS.Or(1448), 1))
+	if window < 1 || segments < 1 {
+		return 1
+	}
+	return math.Ceil(math.Log2(segments/window + 1))
+}
