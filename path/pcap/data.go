@@ -121,10 +121,14 @@ func (h *half) data(s *segment, missing int) {
 
 // known2 is when what the sender knew could first be answered, as seen here.
 func (h *half) known2(v view) int64 {
-	if h.shifted() {
-		return v.at + h.nearNow()
+	switch {
+	case !h.shifted():
+		return v.at
+	case h.max-v.una < 8*h.full():
+		// So little builds no queue: what takes longer is the program's pace, however steady.
+		return v.at + h.near
 	}
-	return v.at
+	return v.at + h.nearNow()
 }
 
 // lastShortIdle says that the sender had nothing more to send.

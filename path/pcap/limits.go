@@ -53,7 +53,7 @@ func (h *half) conclude() {
 			h.leftSlowStart = min(h.leftSlowStart, r.begin)
 			break
 		}
-		if r.program || i == len(rounds)-1 && i > 0 {
+		if r.program && float64(r.flight) < .95*float64(growing) || i == len(rounds)-1 && i > 0 {
 			continue // it sent what there was
 		}
 		if i > 0 && float64(r.flight) < 1.2*float64(growing) {
@@ -74,8 +74,10 @@ func (h *half) conclude() {
 	// What lasts: of the later rounds.
 	var flights, bursts []float64
 	half := begin + (end-begin)/2
+	most := int64(0)
 	for i, r := range rounds {
-		if (r.begin >= half || len(rounds) < 4) && i < len(rounds)-1 && r.flight > 0 && !r.program {
+		most = max(most, r.flight)
+		if (r.begin >= half || len(rounds) < 4) && i < len(rounds)-1 && r.flight > 0 && (!r.program || float64(r.flight) >= .95*float64(most)) {
 			flights = append(flights, float64(r.flight))
 		}
 		if r.burst > 0 {
@@ -112,7 +114,9 @@ func (h *half) conclude() {
 		case train > 0 && rate > .8*train:
 			why = PathFull
 		case steady && math.Abs(float64(r.flight)-h.flight) < .15*h.flight:
-			why = SendBuffer
+			if why = SendBuffer; r.room < 2*h.full() {
+				why = Receiver
+			}
 		}
 		h.lastWhy = why
 		h.spent[why] += r.window

@@ -59,22 +59,22 @@ func (h *half) points(s *series, unit, bound float64) []report.Point {
 	return all
 }
 
-// bytesPlot is how far the data had come, with what was sent again as a comb below.
+// bytesPlot is how far the data had come, with what was sent again as a comb along the axis.
 func (h *half) bytesPlot() report.Plot {
 	p := report.Plot{
 		Title: "Bytes over time", X: report.Axis{Name: "time", Unit: "s"}, Y: report.Axis{Name: "data", Unit: "MB"},
 		Lines: []report.Line{{Name: "acknowledged", Points: h.points(&h.Progress, 1e-6, math.Inf(1))}},
 	}
 	if len(h.Events) > 0 {
-		p.Note = "The teeth of the comb are segments sent again."
-		tooth := .05 * float64(h.max) / 1e6
-		l := report.Line{Name: "sent again"}
+		p.Note = "Each tooth of the comb is a segment sent again."
+		tooth := .08 * float64(h.max) / 1e6
+		l := report.Line{Name: "sent again", Points: []report.Point{{X: h.seconds(h.First)}}}
 		step := len(h.Events)/500 + 1
 		for i := 0; i < len(h.Events); i += step {
-			e := h.Events[i]
-			x, y := h.seconds(e.At), float64(e.Offset)/1e6
-			l.Points = append(l.Points, report.Point{X: x, Y: y}, report.Point{X: x, Y: max(y-tooth, 0)}, report.Point{X: x, Y: y})
+			x := h.seconds(h.Events[i].At)
+			l.Points = append(l.Points, report.Point{X: x}, report.Point{X: x, Y: tooth}, report.Point{X: x})
 		}
+		l.Points = append(l.Points, report.Point{X: h.seconds(max(h.Last, h.LastAck))})
 		p.Lines = append(p.Lines, l)
 	}
 	return p
