@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -35,6 +36,8 @@ type Config struct {
 
 	file    string
 	secrets []secret        // values that came from the environment
+	needles []needle        // all their forms, the longest first
+	noLink  bool            // list.link: false was said
 	private map[string]bool // headers that are not sent to another origin
 	read    parsed
 }
@@ -60,6 +63,7 @@ type Page struct {
 	Size          int    `yaml:"size"`
 	SizeParameter string `yaml:"size_parameter"`
 	Last          string `yaml:"last"` // jq: the number of the last page; else an empty one ends the list
+	End           int    `yaml:"end"`  // the status behind the last page, where no empty page comes
 }
 
 // Cursor is paging by cursor.
@@ -74,6 +78,8 @@ type RecordConfig struct {
 	Body string `yaml:"body"` // jq: the record's content, where the list holds it
 	ID   string `yaml:"id"`   // template of what makes a record that record; the URL if not given
 	Size string `yaml:"size"` // jq: its size in bytes
+	// Type is the Content-Type that a record has to have, such as application/pdf.
+	Type string `yaml:"type"`
 }
 
 // HTTP is what decides how the network is used.
@@ -108,8 +114,6 @@ func defaults() Config {
 		Check: "presence",
 	}
 }
-
-type secret struct{ name, value string }
 
 // A ConfigError is a fault of a file, which its author has to mend.
 type ConfigError struct {
@@ -200,9 +204,18 @@ func (p *parser) all() error {
 	return nil
 }
 
+// braceless finds what was meant to be a variable: a whole word, or the whole of a parameter.
+var braceless = regexp.MustCompile(`(?:^|[ =])(\$[A-Z_][A-Z0-9_]*)(?:$|[ &])`)
+
+// unnamed takes the braces from ${NAME}, which a template would take for a field.
+var unnamed = regexp.MustCompile(`\$\{([^}]*)\}`)
+
 // environment puts values in the place of ${NAME}.
 func (p *parser) environment(field, s string, quote bool) (string, bool, error) {
 	p.at(field)
+	if v := braceless.FindStringSubmatch(s); v != nil {
+		return "", false, fmt.Errorf("%s: %s would be sent as it stands; write ${%s} for the variable of the environment", field, strings.TrimSpace(v[1]), v[1][1:])
+	}
 	var b strings.Builder
 	from := false
 	for {
@@ -220,10 +233,11 @@ func (p *parser) environment(field, s string, quote bool) (string, bool, error) 
 		if !ok {
 			return "", false, fmt.Errorf("%s: the environment has no variable %s; set it: %s=... headway mirror CONFIG", field, variable, variable)
 		}
-		from = true
-		if len(value) >= 4 {
-			p.c.secrets = append(p.c.secrets, secret{variable, value})
+		if value == "" {
+			return "", false, fmt.Errorf("%s: the variable %s of the environment is empty", field, variable)
 		}
+		from = true
+		p.c.learn(variable, value)
 		b.WriteString(s[:i])
 		if quote { // what follows is a template
 			value = strings.NewReplacer("{", "{{", "}", "}}").Replace(value)
@@ -251,6 +265,7 @@ func (p *parser) list() error {
 	if ways > 1 {
 		return errors.New("list: want one of page, cursor and link")
 	}
+	p.c.noLink = p.lines["list.link"] > 0 && !l.Link
 	if l.File != "" {
 		if ways > 0 {
 			return errors.New("list: a file has no pages")
@@ -268,7 +283,7 @@ func (p *parser) list() error {
 			return err
 		}
 		if r.listURL, err = wire.ParseURL(s); err != nil {
-			return fmt.Errorf("list.url: %w", err)
+			return address("list.url", s, err)
 		}
 		if l.Records == "" {
 			return errors.New("list.records: want a jq expression that yields the records of a page, such as .records[]")
@@ -286,6 +301,9 @@ func (p *parser) list() error {
 		if g.Parameter == "" {
 			return errors.New("list.page.parameter: want the name of the parameter that holds the number, such as page")
 		}
+		if n := strings.ToLower(g.Parameter); (n == "offset" || n == "skip") && (p.lines["list.page.start"] == 0 || p.lines["list.page.step"] == 0) {
+			return fmt.Errorf("list.page: %s counts records, so say where it starts and by how much it grows: start: 0, and as step the number of records of a page", g.Parameter)
+		}
 		if p.lines["list.page.start"] == 0 {
 			g.Start = 1
 		}
@@ -294,6 +312,9 @@ func (p *parser) list() error {
 		}
 		if g.Step < 1 || g.Start < 0 || g.Size < 0 {
 			return errors.New("list.page: start, step and size cannot be negative")
+		}
+		if g.End != 0 && (g.End < 400 || g.End > 499) {
+			return errors.New("list.page.end: want the status that the server answers behind the last page, such as 404")
 		}
 		if (g.Size > 0) != (g.SizeParameter != "") {
 			return errors.New("list.page: size and size_parameter go together")
@@ -312,6 +333,14 @@ func (p *parser) list() error {
 		}
 	}
 	return nil
+}
+
+// address explains why a text is no URL.
+func address(field, s string, err error) error {
+	if !strings.Contains(s, "://") {
+		return fmt.Errorf("%s: want http:// or https:// in front", field)
+	}
+	return fmt.Errorf("%s: %w", field, err)
 }
 
 func (p *parser) query(field, s string) (*query, error) {
@@ -355,7 +384,7 @@ func (p *parser) record() (err error) {
 		literal := r.url.Literal()
 		u, err := wire.ParseURL(literal)
 		if err != nil {
-			return fmt.Errorf("record.url: %w", err)
+			return address("record.url", literal, err)
 		}
 		if rest := strings.TrimPrefix(literal, u.Scheme+"://"); !strings.ContainsAny(rest, "/?") {
 			return errors.New("record.url: want scheme, host and a slash before the first placeholder, so that no record decides where credentials go")
@@ -382,6 +411,11 @@ func (p *parser) record() (err error) {
 	switch {
 	case c.ID != "":
 		if r.id, err = p.template("record.id", c.ID); err != nil {
+			return err
+		}
+	case r.url != nil && strings.Contains(c.URL, "${"):
+		// A record stays the same when the value of the environment is another.
+		if r.id, err = p.template("record.url", unnamed.ReplaceAllString(c.URL, "$$1")); err != nil {
 			return err
 		}
 	case r.url != nil:
@@ -512,7 +546,8 @@ func (c *Config) Validate() error {
 	return firstOf(p.http(), p.retry(), p.other())
 }
 
-// identity is what a journal has to agree with: other records, or other places, are another mirror.
+// identity is what a journal has to agree with: other records, or other places, are another mirror. Where
+// only the list is another, it is read from its beginning.
 func (c *Config) identity() string {
 	id := c.Record.ID
 	if id == "" {
@@ -520,24 +555,20 @@ func (c *Config) identity() string {
 	}
 	return strings.Join([]string{
 		"list " + c.List.URL + c.List.File, "records " + c.List.Records, "record " + c.Record.URL + c.Record.Body, "id " + id, "path " + c.Path, "names " + c.Names,
-		fmt.Sprintf("paging %+v %+v %v", deref(c.List.Page), deref(c.List.Cursor), c.List.Link),
+		"paging " + c.List.paging(),
 	}, "\n")
 }
 
-func deref[T any](p *T) any {
-	if p == nil {
-		return "none"
+// paging is how the list goes on, in the words of the first version of the journal.
+func (l *List) paging() string {
+	page, cursor := "none", "none"
+	if g := l.Page; g != nil {
+		page = fmt.Sprintf("{Parameter:%s Start:%d Step:%d Size:%d SizeParameter:%s Last:%s}", g.Parameter, g.Start, g.Step, g.Size, g.SizeParameter, g.Last)
 	}
-	return *p
-}
-
-// redact takes what came from the environment out of a text that people see.
-func (c *Config) redact(s string) string {
-	for _, x := range c.secrets {
-		s = strings.ReplaceAll(s, x.value, "${"+x.name+"}")
-		s = strings.ReplaceAll(s, url.QueryEscape(x.value), "${"+x.name+"}")
+	if g := l.Cursor; g != nil {
+		cursor = fmt.Sprintf("{Next:%s Parameter:%s}", g.Next, g.Parameter)
 	}
-	return s
+	return fmt.Sprintf("%s %s %v", page, cursor, l.Link)
 }
 
 // idle returns how many idle connections are kept.

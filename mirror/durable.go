@@ -131,7 +131,7 @@ func (c *committer) batch(all []held) {
 		case err == nil:
 			c.r.stored(&h.it, h.size, time.Since(h.since), h.tag)
 		case errors.Is(err, store.ErrExists):
-			c.r.there(&h.it)
+			c.r.there(&h.it, true)
 		case errors.As(err, &fatal):
 			c.r.stop(err)
 		default:

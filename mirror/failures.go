@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The files that name what failed: in this run, and in the one before, whose records are
-// tried first.
+// The file that names what failed and is not on disk. While a run is at work it names what failed in this
+// one, and retryName what failed before; at its end, what the run has not tried again goes back.
 const (
 	failedName = "failed.ndjson"
 	retryName  = "retry.ndjson"
+	mergeName  = "retry.new"
 )
 
 // mostNamed is how many records a summary names.
@@ -28,56 +29,119 @@ type failure struct {
 	Kind   string `json:"kind"`
 	Error  string `json:"error"`
 	Record any    `json:"record"`
+	// Hidden says that ${NAME} in the record stands for a value of the environment, and $$ for $.
+	Hidden bool `json:"hidden,omitempty"`
+}
+
+// key is what a failure is known by, given what the config makes of its record now.
+func (f failure) key(it item) uint64 {
+	if f.Kind == "conflict" {
+		return signature(f.Record)
+	}
+	return it.id
+}
+
+// line writes a failure as it stands in the file, without secrets.
+func (f failure) line(c *Config) []byte {
+	if len(c.needles) > 0 && !f.Hidden {
+		plain, err := json.Marshal(f.Record)
+		hidden := each(f.Record, c.hide)
+		if text, e := json.Marshal(hidden); err == nil && e == nil && !bytes.Equal(plain, text) {
+			f.Record, f.Hidden = hidden, true
+		}
+	}
+	f.Path, f.Error = c.redact(f.Path), c.redact(f.Error)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(f); err != nil {
+		b.Reset()
+		f.Record = c.redact(fmt.Sprint(f.Record)) // what jq made of it is no JSON
+		e.Encode(f)
+	}
+	return b.Bytes()
 }
 
 // failures keeps the names of what failed.
 type failures struct {
-	own        int // directory
-	f          *os.File
-	pending    []failure
-	named      []failure // the first few
-	retriedAll bool
+	own     int // directory
+	f       *os.File
+	pending []failure
+	named   []failure // the first few
 }
 
-// open takes what earlier runs named as failed for the ones to try first.
-func (s *failures) open(own int) error {
+// open makes what earlier runs named the failures to try again, each once. key is what one is known by;
+// keep is told of each.
+func (s *failures) open(own int, c *Config, key func(failure) uint64, keep func(uint64)) error {
 	s.own = own
-	var st unix.Stat_t
-	old := unix.Fstatat(own, failedName, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-	if !old {
-		return nil
-	}
-	if unix.Fstatat(own, retryName, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return unix.Renameat(own, failedName, own, retryName)
-	}
-	// A run was killed while it tried them: both count. Names said twice are tried once.
-	from, err := s.file(failedName, os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := s.file(retryName, os.O_RDWR)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	end, err := to.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	var last [1]byte
-	if end > 0 {
-		if _, err := to.ReadAt(last[:], end-1); err == nil && last[0] != '\n' {
-			to.Write([]byte("\n")) // what was torn off ends here
+	var files []string
+	for _, name := range []string{retryName, failedName} { // the later says more of one that is in both
+		var st unix.Stat_t
+		switch err := unix.Fstatat(own, name, &st, unix.AT_SYMLINK_NOFOLLOW); err {
+		case nil:
+			files = append(files, name)
+		case unix.ENOENT:
+		default:
+			return &os.PathError{Op: "stat", Path: name, Err: err}
 		}
 	}
-	if _, err := io.Copy(to, from); err != nil {
-		return fmt.Errorf("%s: %w", retryName, err)
+	if len(files) == 0 {
+		return nil
 	}
-	if err := to.Sync(); err != nil {
+	last, n := map[uint64]int{}, 0
+	all := func(f func(failure)) error {
+		n = 0
+		for _, name := range files {
+			l, err := s.reader(name)
+			if err != nil {
+				return err
+			}
+			for end := false; !end && err == nil; {
+				var some []failure
+				if some, end, err = l.next(c); err == nil {
+					for _, x := range some {
+						f(x)
+						n++
+					}
+				}
+			}
+			l.close()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := all(func(f failure) { last[key(f)] = n }); err != nil {
 		return err
 	}
-	return unix.Unlinkat(own, failedName, 0)
+	to, err := s.file(mergeName, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(to)
+	err = all(func(f failure) {
+		if k := key(f); last[k] == n {
+			w.Write(f.line(c))
+			keep(k)
+		}
+	})
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = to.Sync()
+	}
+	if err = errors.Join(err, to.Close()); err != nil {
+		return fmt.Errorf("%s: %w", mergeName, err)
+	}
+	if err := unix.Renameat(own, mergeName, own, retryName); err != nil {
+		return &os.PathError{Op: "rename", Path: mergeName, Err: err}
+	}
+	if err := unix.Unlinkat(own, failedName, 0); err != nil && err != unix.ENOENT {
+		return &os.PathError{Op: "remove", Path: failedName, Err: err}
+	}
+	return nil
 }
 
 func (s *failures) file(name string, flags int) (*os.File, error) {
@@ -103,7 +167,7 @@ func (s *failures) take() []failure {
 	return p
 }
 
-func (s *failures) write(all []failure, durable bool) error {
+func (s *failures) write(all []failure, c *Config) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -115,28 +179,49 @@ func (s *failures) write(all []failure, durable bool) error {
 		s.f = f
 	}
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
 	for _, f := range all {
-		if err := e.Encode(f); err != nil {
-			f.Record = fmt.Sprint(f.Record) // what jq made of it is no JSON
-			e.Encode(f)
-		}
+		b.Write(f.line(c))
 	}
 	if _, err := s.f.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("%s: %w", failedName, err)
 	}
-	if durable { // before the journal says that the list is done up to there
+	if c.Durable { // before the journal says that the list is done up to there
 		return s.f.Sync()
 	}
 	return nil
 }
 
-// settle is called when everything that failed before was tried again.
-func (s *failures) settle() {
-	if s.retriedAll {
-		unix.Unlinkat(s.own, retryName, 0)
+// settle is called at the end of a run. What failed before and was not tried again is named as
+// failed again. Until that is done, both files count.
+func (s *failures) settle(c *Config, pending func(failure) bool) (int64, error) {
+	l, err := s.before()
+	if err != nil || l == nil {
+		return 0, err
 	}
+	defer l.close()
+	n := int64(0)
+	for end := false; !end; {
+		var some []failure
+		if some, end, err = l.next(c); err != nil {
+			return n, err
+		}
+		var left []failure
+		for _, f := range some {
+			if pending(f) {
+				left = append(left, f)
+			}
+		}
+		n += int64(len(left))
+		if err := s.write(left, c); err != nil {
+			return n, err
+		}
+	}
+	if s.f != nil && n > 0 {
+		if err := s.f.Sync(); err != nil {
+			return n, err
+		}
+	}
+	return n, unix.Unlinkat(s.own, retryName, 0)
 }
 
 func (s *failures) close() {
@@ -145,44 +230,54 @@ func (s *failures) close() {
 	}
 }
 
-// retryReader reads the records that failed before.
+// retryReader reads failures.
 type retryReader struct {
+	name  string
 	f     *os.File
 	lines *bufio.Reader
 	buf   []byte
 }
 
-func (s *failures) before() (*retryReader, error) {
-	f, err := s.file(retryName, os.O_RDONLY)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
+func (s *failures) reader(name string) (*retryReader, error) {
+	f, err := s.file(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	return &retryReader{f: f, lines: bufio.NewReaderSize(f, 1<<16)}, nil
+	return &retryReader{name: name, f: f, lines: bufio.NewReaderSize(f, 1<<16)}, nil
 }
 
-// next returns up to a thousand records. Lines that are torn do not count: what they
+// before are the failures of earlier runs; nil if there are none.
+func (s *failures) before() (*retryReader, error) {
+	l, err := s.reader(retryName)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return l, err
+}
+
+// next returns up to a thousand failures. Lines that are torn do not count: what they
 // named is not behind the journal's position.
-func (l *retryReader) next() (records []any, end bool, err error) {
-	for len(records) < batch {
+func (l *retryReader) next(c *Config) (all []failure, end bool, err error) {
+	for len(all) < batch {
 		line, err := readLine(l.lines, l.buf[:0])
 		l.buf = line
 		var f failure
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.UseNumber()
 		if d.Decode(&f) == nil && f.Record != nil {
-			records = append(records, f.Record)
+			if f.Hidden {
+				f.Record, f.Hidden = each(f.Record, c.reveal), false
+			}
+			all = append(all, f)
 		}
 		if err == io.EOF {
-			return records, true, nil
+			return all, true, nil
 		}
 		if err != nil {
-			return nil, false, fmt.Errorf("%s: %w", retryName, err)
+			return nil, false, fmt.Errorf("%s: %w", l.name, err)
 		}
 	}
-	return records, false, nil
+	return all, false, nil
 }
 
 func (l *retryReader) close() { l.f.Close() }

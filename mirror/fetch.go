@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"os"
 	"strconv"
@@ -79,6 +78,19 @@ func (g *gate) wait(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// held is for how long the server that has asked for most patience holds requests back.
+func (f *fetcher) held() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	most := time.Duration(0)
+	for _, g := range f.gates {
+		if until := g.until.Load(); until != 0 {
+			most = max(most, time.Until(time.Unix(0, until)))
+		}
+	}
+	return most
 }
 
 func (f *fetcher) gate(u *url.URL) *gate {
@@ -229,11 +241,12 @@ func (f *fetcher) do(ctx context.Context, r *wire.Request, g *gate, t *wire.Tran
 	}
 }
 
-// public are the headers that anyone may see.
+// public are the headers that anyone may see: what says which form an answer shall have, unless it came
+// from the environment. Any other may be a credential.
 func (f *fetcher) public(h http.Header) http.Header {
 	open := http.Header{}
-	for k, v := range h {
-		if !f.c.private[textproto.CanonicalMIMEHeaderKey(k)] {
+	for _, k := range []string{"Accept", "Accept-Language", "User-Agent"} {
+		if v, ok := h[k]; ok && !f.c.private[k] {
 			open[k] = v
 		}
 	}
@@ -265,16 +278,20 @@ func retryAfter(s string, most time.Duration) time.Duration {
 	return min(max(d, 0), most)
 }
 
+// again says of a status that asking again may help.
+func again(status int) bool {
+	switch status {
+	case 408, 425, 429, 500, 502, 503, 504:
+		return true
+	}
+	return false
+}
+
 // kind names a fault for those who count, and says whether asking again may help.
 func kind(err error) (string, bool) {
 	var status *StatusError
 	if errors.As(err, &status) {
-		again := false
-		switch status.Status {
-		case 408, 425, 429, 500, 502, 503, 504:
-			again = true
-		}
-		return "status " + strconv.Itoa(status.Status), again
+		return "status " + strconv.Itoa(status.Status), again(status.Status)
 	}
 	var r *refusal
 	if errors.As(err, &r) {
@@ -317,7 +334,8 @@ const free = 100
 // retry does once until it succeeds, cannot, or was tried often enough.
 func (f *fetcher) retry(ctx context.Context, once func() error) error {
 	for n := 1; ; n++ {
-		err := once()
+		begin := time.Now()
+		err := f.told(once(), begin)
 		if err == nil || ctx.Err() != nil || err == errSame || err == errHeld || errors.Is(err, store.ErrExists) {
 			return err
 		}
@@ -340,6 +358,32 @@ func (f *fetcher) retry(ctx context.Context, once func() error) error {
 		}
 	}
 }
+
+// told says in the words of the config what an error means that the network words its own way.
+func (f *fetcher) told(err error, begin time.Time) error {
+	if err == nil {
+		return nil
+	}
+	h := &f.c.HTTP
+	switch k, _ := kind(err); {
+	case k == "timeout" && h.Longest > 0 && time.Since(begin) >= h.Longest:
+		return &lateError{fmt.Sprintf("it took longer than %v (http.longest)", h.Longest), err}
+	case k == "timeout" && h.Request > 0:
+		return &lateError{fmt.Sprintf("nothing came for %v (http.request)", h.Request), err}
+	case k == "protocol" && f.c.read.protocol == wire.HTTP2 && (strings.Contains(err.Error(), "frame too large") || strings.Contains(err.Error(), "HTTP/1")):
+		return fmt.Errorf("the server does not answer in HTTP/2; take auto or h1 for http.protocol (%w)", err)
+	}
+	return err
+}
+
+// lateError has words of its own for what happened.
+type lateError struct {
+	text string
+	err  error
+}
+
+func (e *lateError) Error() string { return e.text }
+func (e *lateError) Unwrap() error { return e.err }
 
 // backoff is how long to wait after n failures: any time up to a bound that doubles, and
 // no less than the server asks for.

@@ -1,9 +1,6 @@
 package mirror
 
-import (
-	"strconv"
-	"time"
-)
+import "time"
 
 // flusher writes the journal now and then.
 func (r *run) flusher(quiet chan struct{}) {
@@ -22,27 +19,27 @@ func (r *run) flusher(quiet chan struct{}) {
 	}
 }
 
-// flush writes what was done since the last time: first the failures, then the records, then
-// how far the list is done.
+// flush writes what was done since the last time: first the failures and what the pass has met, then the
+// records, then how far the list is done.
 func (r *run) flush(last bool) error {
 	r.mu.Lock()
-	done, tags := r.done, r.tags
-	r.done, r.tags = nil, nil
+	done, tags, met := r.done, r.tags, r.met
+	r.done, r.tags, r.met = nil, nil, nil
 	var passed *pageState
 	for len(r.pages) > 0 && r.pages[0].left.Load() == 0 {
 		p := r.pages[0]
 		r.pages = r.pages[1:]
 		if !p.retry {
 			passed = p
-			r.n.Position, r.n.Behind = p.next, p.listed
 			r.n.Complete = p.end
-		} else if p.end {
-			r.failures.retriedAll = true
 		}
 	}
 	failed := r.failures.take()
 	r.mu.Unlock()
-	if err := r.failures.write(failed, r.c.Durable); err != nil {
+	if err := r.failures.write(failed, r.c); err != nil {
+		return err
+	}
+	if err := r.marks.write(met); err != nil {
 		return err
 	}
 	r.jr.Done(done)
@@ -54,7 +51,11 @@ func (r *run) flush(last bool) error {
 	case passed.end:
 		r.jr.End()
 	default:
-		r.jr.Position(strconv.FormatInt(passed.listed, 10) + " " + passed.next)
+		r.jr.Position(passed.place.String())
+	}
+	if last && r.stuck {
+		// The next run would begin where this one did, and fail there as well.
+		r.jr.Position("")
 	}
 	if last && r.c.Durable {
 		if err := r.jr.Sync(); err != nil {

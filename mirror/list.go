@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -26,23 +27,30 @@ const batch = 1000
 
 // lister reads a list page by page, from any position it has given before.
 type lister struct {
-	f     *fetcher
-	c     *Config
-	at    string // the position of the next page; "" is the beginning
-	end   bool
-	pages int
-	total int64 // that the list says it has, -1 if it does not
-	buf   []byte
+	f      *fetcher
+	c      *Config
+	at     string // the position of the next page; "" is the beginning
+	end    bool
+	pages  int
+	total  int64 // that the list says it has, as of the last page, -1 if it does not
+	first  int64 // as of the first one
+	shown  int64 // records of all pages before
+	most   int   // records of the largest page, and
+	full   int   // how many pages had as many
+	linked bool  // the page has a rel="next", and nothing follows it
+	buf    []byte
 
-	last  uint64          // hash of the page before, 0 if there is none
-	been  map[uint64]bool // hashes of positions
-	file  *os.File
-	lines *bufio.Reader
-	off   int64
+	last      uint64          // hash of the page before, 0 if there is none
+	been      map[uint64]bool // hashes of positions
+	file      *os.File
+	lines     *bufio.Reader
+	off       int64
+	line      int64 // lines before off
+	documents int64 // that a file had
 }
 
 func newLister(f *fetcher, c *Config, position string) *lister {
-	return &lister{f: f, c: c, at: position, total: -1, been: map[uint64]bool{}}
+	return &lister{f: f, c: c, at: position, total: -1, first: -1, been: map[uint64]bool{}}
 }
 
 // A ListError ends a run: without the list nothing is known.
@@ -59,7 +67,7 @@ func (e *ListError) Unwrap() error { return e.Err }
 func (l *lister) next(ctx context.Context) ([]any, error) {
 	h := hash('l', []byte(l.at))
 	if l.been[h] {
-		return nil, &ListError{l.where(), errors.New("the server sends in circles: this page was there before")}
+		return nil, &ListError{l.where(), &answerError{errors.New("the server sends in circles: this page was there before")}}
 	}
 	l.been[h] = true
 	if l.c.List.File != "" {
@@ -94,29 +102,61 @@ func (l *lister) next(ctx context.Context) ([]any, error) {
 			return nil, context.Cause(ctx)
 		}
 		var s *StatusError
-		if errors.As(err, &s) && (s.Status == 401 || s.Status == 403) {
+		behind := l.pages > 0 && l.c.List.Page != nil && errors.As(err, &s) && !again(s.Status)
+		switch {
+		case behind && (s.Status == l.c.List.Page.End || s.Status == http.StatusNotFound && l.total >= 0 && l.shown >= l.total):
+			l.end = true // it says in this way that there are no more pages
+			return nil, nil
+		case behind && s.Status != 401 && s.Status != 403:
+			err = fmt.Errorf("%w; if that is how this server says that there are no more pages, say list.page.end: %d, or which is the last one with list.page.last", err, s.Status)
+		case errors.As(err, &s) && s.Status == 401:
 			err = fmt.Errorf("%w: the server does not take the credentials; see headers, user and password in the config", err)
+		case errors.As(err, &s) && s.Status == 403:
+			err = fmt.Errorf("%w: the server does not let these credentials see it; see headers, user and password in the config", err)
 		}
 		return nil, &ListError{where, err}
 	}
+	records, err := l.read(ctx, link, target)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &ListError{where, &answerError{err}}
+	}
+	return records, nil
+}
+
+// read finds the records of a page that has come, and what follows it.
+func (l *lister) read(ctx context.Context, link []string, target *url.URL) ([]any, error) {
 	var doc any
 	d := json.NewDecoder(bytes.NewReader(l.buf))
 	d.UseNumber()
 	if err := d.Decode(&doc); err != nil {
-		return nil, &ListError{where, fmt.Errorf("it is no JSON: %w", err)}
+		return nil, fmt.Errorf("it is no JSON: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, &ListError{where, errors.New("something follows its JSON")}
+		return nil, errors.New("something follows its JSON")
 	}
 	records, err := l.records(ctx, doc)
 	if err != nil {
-		return nil, &ListError{where, err}
+		return nil, err
 	}
 	if err := l.advance(ctx, doc, len(records), link, target); err != nil {
-		return nil, &ListError{where, err}
+		return nil, err
 	}
-	l.pages++
+	l.count(len(records))
 	return records, nil
+}
+
+func (l *lister) count(records int) {
+	l.pages++
+	l.shown += int64(records)
+	switch {
+	case records > l.most:
+		l.most, l.full = records, 1
+	case records == l.most:
+		l.full++
+	}
 }
 
 func (l *lister) records(ctx context.Context, doc any) ([]any, error) {
@@ -125,11 +165,14 @@ func (l *lister) records(ctx context.Context, doc any) ([]any, error) {
 		records = append(records, v)
 		return nil
 	})
-	if err == nil && l.total < 0 && l.c.read.total != nil {
+	if err == nil && l.c.read.total != nil {
 		var v any
 		if v, err = l.c.read.total.one(ctx, doc); err == nil {
 			if n, ok := number(v); ok {
 				l.total = n
+				if l.first < 0 {
+					l.first = n
+				}
 			}
 		}
 	}
@@ -156,10 +199,7 @@ func number(v any) (int64, bool) {
 func (l *lister) where() string {
 	switch {
 	case l.c.List.File != "":
-		if l.at == "" {
-			return "at its beginning"
-		}
-		return "byte " + l.at
+		return l.c.List.File
 	case l.c.List.Page != nil:
 		if l.at == "" {
 			return fmt.Sprintf("%s %d", l.c.List.Page.Parameter, l.c.List.Page.Start)
@@ -267,7 +307,7 @@ func (l *lister) advance(ctx context.Context, doc any, records int, link []strin
 			return l.follow(next, target)
 		}
 	default:
-		l.end = true
+		l.end, l.linked = true, nextLink(link) != ""
 	}
 	return nil
 }
@@ -346,19 +386,20 @@ func unquoted(s string, c byte) int {
 // maxLine is how long a record in a file may be, in bytes.
 const maxLine = 16 << 20
 
+// fromFile reads a batch of lines. A position is the number of bytes and of lines before it.
 func (l *lister) fromFile(ctx context.Context) ([]any, error) {
-	fault := func(err error) error { return &ListError{l.where(), err} }
+	name := l.c.List.File
 	if l.file == nil {
-		f, err := os.Open(l.c.List.File)
+		f, err := os.Open(name)
 		if err != nil {
-			return nil, fault(err)
+			return nil, &ListError{"its file", err}
 		}
 		if l.at != "" {
-			if l.off, err = strconv.ParseInt(l.at, 10, 64); err == nil {
+			if _, err = fmt.Sscanf(l.at, "%d %d", &l.off, &l.line); err == nil {
 				_, err = f.Seek(l.off, io.SeekStart)
 			}
 			if err != nil {
-				return nil, errors.Join(fault(err), f.Close())
+				return nil, errors.Join(&ListError{l.where(), &answerError{err}}, f.Close())
 			}
 		}
 		l.file, l.lines = f, bufio.NewReaderSize(f, 1<<16)
@@ -367,14 +408,27 @@ func (l *lister) fromFile(ctx context.Context) ([]any, error) {
 	for range batch {
 		line, err := readLine(l.lines, l.buf[:0])
 		l.buf = line
-		l.off += int64(len(line))
+		fault := func(err error) error {
+			return &ListError{fmt.Sprintf("%s:%d", name, l.line+1), &answerError{err}}
+		}
+		if err != nil && err != io.EOF {
+			return nil, fault(err)
+		}
+		if l.off == 0 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // a mark of UTF-8
+		}
+		l.off += int64(len(l.buf))
 		if len(bytes.TrimSpace(line)) > 0 {
 			var doc any
 			d := json.NewDecoder(bytes.NewReader(line))
 			d.UseNumber()
 			if e := d.Decode(&doc); e != nil {
-				return nil, fault(fmt.Errorf("a line is no JSON: %w", e))
+				return nil, fault(noJSON(line, e))
 			}
+			if _, e := d.Token(); e != io.EOF {
+				return nil, fault(errors.New("something follows the JSON of the line; want one record a line"))
+			}
+			l.documents++
 			more, e := l.records(ctx, doc)
 			if e != nil {
 				return nil, fault(e)
@@ -385,13 +439,24 @@ func (l *lister) fromFile(ctx context.Context) ([]any, error) {
 			l.end = true
 			break
 		}
-		if err != nil {
-			return nil, fault(err)
-		}
+		l.line++
 	}
-	l.at = strconv.FormatInt(l.off, 10)
-	l.pages++
+	l.at = fmt.Sprint(l.off, " ", l.line)
+	l.count(len(records))
 	return records, nil
+}
+
+// noJSON says what a line is that is no JSON.
+func noJSON(line []byte, err error) error {
+	switch text := bytes.TrimSpace(line); {
+	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
+		return errors.New("it is compressed by gzip: unpack it first (gunzip)")
+	case bytes.HasPrefix(line, []byte("\xff\xfe")), bytes.HasPrefix(line, []byte("\xfe\xff")):
+		return errors.New("it is UTF-16: want UTF-8")
+	case len(text) == 1 && (text[0] == '[' || text[0] == '{'):
+		return errors.New("a record stands on several lines: want one a line, as jq -c '.[]' writes a list")
+	}
+	return fmt.Errorf("the line is no JSON: %w", err)
 }
 
 // readLine appends a line with its end.

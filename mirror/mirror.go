@@ -18,7 +18,7 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -76,10 +76,24 @@ type run struct {
 
 	lockFile int
 
+	// What the goroutine that reads the list knows.
 	ids, paths seen
-	retried    map[uint64]bool // that failed in the run before and were tried first
+	undone     map[uint64]bool // met by this pass in an earlier run, and failed there
+	place      *place          // where the pass goes on; nil is the beginning of the list
+	earlier    *place          // the same, where it did go on there
+	halfway    bool            // earlier runs have put records of this pass on disk
+	fits       bool            // the config fits a record of this run
+	stuck      bool            // the run has begun at a page that cannot be read
+	fresh      bool            // there was no run before
 
 	mu       sync.Mutex
+	old      map[uint64]bool // what failed in earlier runs, and whether it is settled in this one
+	marks    *marks
+	met      []uint64     // marks that are not written yet
+	notes    []string     // warnings of the run
+	had      int64        // records that the journal has
+	oldRow   int          // of earlier failures that failed again without an answer
+	denied   int          // records to which the answer was 401 or 403
 	pages    []*pageState // that are not done, in order
 	done     []journal.Done
 	tags     []tag
@@ -90,8 +104,9 @@ type run struct {
 	crowded  map[uint64]int
 	row      int // of failures without a success between
 	begin    time.Time
-	total    int64
-	before   int64 // records of this pass that earlier runs have done
+	total    int64    // that the list says it has now, -1 if it does not
+	first    int64    // that it said when the pass began
+	seen     evidence // of the list, at its end
 	etags    map[uint64]string
 	commit   *committer
 	said     map[string]bool
@@ -104,12 +119,12 @@ type tag struct {
 
 // pageState is a page of the list some of whose records are under way.
 type pageState struct {
-	left   atomic.Int32
-	next   string // the position behind it
-	listed int64  // records of the list before that position
-	end    bool   // it is the last
-	// retry is the page of what failed before; nothing comes of its position.
-	retry bool
+	left  atomic.Int32
+	place place // how far the list is done with this page
+	end   bool  // it is the last
+	// retry is a page of what failed before; nothing comes of its position. It is complete where the list was
+	// read to its end before.
+	retry, complete bool
 }
 
 // item is a record on its way.
@@ -122,8 +137,11 @@ type item struct {
 	url    string
 	body   []byte // where the list holds it
 	inline bool
-	known  bool  // the journal has it already
-	size   int64 // that the list tells, -1 if it does not
+	known  bool   // the journal has it already
+	key    uint64 // what it is known by among the failures
+	old    bool   // it failed in an earlier run
+	left   bool   // it did, and the list does not show it any more
+	size   int64  // that the list tells, -1 if it does not
 }
 
 // A fatalError ends the run: nothing can be done for any record.
@@ -133,7 +151,7 @@ func (e *fatalError) Error() string { return e.err.Error() }
 func (e *fatalError) Unwrap() error { return e.err }
 
 // Run mirrors. The result is never nil if anything was begun. The error is nil if every
-// record is on disk; where some failed it is ErrSome.
+// record that the list has is on disk; where some failed it is ErrSome.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	r, err := start(ctx, o)
 	if err != nil {
@@ -156,7 +174,7 @@ func start(ctx context.Context, o Options) (_ *run, err error) {
 	if o.Every <= 0 {
 		o.Every = time.Second
 	}
-	r := &run{Options: o, c: c, begin: time.Now(), retried: map[uint64]bool{}, crowded: map[uint64]int{}, total: -1, said: map[string]bool{}, style: c.read.style, lockFile: -1}
+	r := &run{Options: o, c: c, begin: time.Now(), undone: map[uint64]bool{}, old: map[uint64]bool{}, crowded: map[uint64]int{}, total: -1, first: -1, said: map[string]bool{}, style: c.read.style, lockFile: -1}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	defer func() {
 		if err != nil {
@@ -183,7 +201,13 @@ func start(ctx context.Context, o Options) (_ *run, err error) {
 	if err := r.openJournal(); err != nil {
 		return nil, err
 	}
-	if err := r.failures.open(r.tree.Own()); err != nil {
+	if r.marks, err = openMarks(r.tree.Own()); err != nil {
+		return nil, err
+	}
+	if err := r.failures.open(r.tree.Own(), c, func(f failure) uint64 {
+		it, _, _ := r.make(f.Record, nil)
+		return f.key(it)
+	}, func(key uint64) { r.old[key] = false }); err != nil {
 		return nil, err
 	}
 	r.f = newFetcher(r.ctx, c, r.idle())
@@ -270,9 +294,13 @@ func (r *run) openJournal() error {
 	if r.c.Check == "etag" {
 		r.etags = map[uint64]string{}
 	}
-	j, state, err := journal.Open(r.tree.Own(), "journal", r.c.identity(), journal.Reader{
+	id := r.c.identity()
+	j, state, err := journal.Open(r.tree.Own(), "journal", id, journal.Reader{
 		Done: func(d journal.Done) {
 			count++
+			if there, _, _ := r.ids.get(d.ID); !there {
+				r.had++
+			}
 			r.ids.put(d.ID, uint8(d.Path), true)
 			if !r.c.read.determined {
 				r.paths.put(d.Path, 0, true)
@@ -283,38 +311,54 @@ func (r *run) openJournal() error {
 				r.etags[id] = t
 			}
 		},
-		End: func() { count = 0; r.ids.pass() },
+		End: func() { count = 0 },
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w; if nothing in it is wanted, remove it, and what is on disk will be found there", path.Join(r.Dir, store.Own, "journal"), err)
 	}
 	r.jr = j
-	if state.Config != r.c.identity() {
+	if what := difference(state.Config, id, "record", "id", "path", "names"); what != "" {
 		return &ConfigError{File: r.c.file, Err: fmt.Errorf("%s is the mirror of another config (%s): take another directory, or remove %s",
-			r.Dir, difference(state.Config, r.c.identity()), path.Join(r.Dir, store.Own))}
+			r.Dir, what, path.Join(r.Dir, store.Own))}
 	}
 	// What the journal knows was not met by this run.
 	r.ids.pass()
-	behind, position, _ := strings.Cut(state.Position, " ")
-	r.before, _ = strconv.ParseInt(behind, 10, 64)
-	r.n.Resumed = state.Position != "" || count > 0
-	r.n.Position = position
+	r.place, err = readPlace(state.Position)
+	switch what := difference(state.Config, id); {
+	case err != nil:
+		r.note("the position in the journal cannot be read (%v): the list is read from its beginning, and what is on disk is found there", err)
+	case what != "":
+		if r.place != nil {
+			r.note("the list is another than in the run before (%s): it is read from its beginning, and what is on disk is found there", what)
+		}
+		r.place = nil
+		r.jr.Config(id)
+	case state.Upgraded && r.had > 0 && r.c.Record.ID == "" && strings.Contains(r.c.Record.URL, "${") && !r.c.read.determined:
+		return fmt.Errorf("%s was written by an earlier version of headway, which knew records by the values of the environment in record.url: remove it, and what is on disk will be found there", path.Join(r.Dir, store.Own, "journal"))
+	case state.Upgraded && state.Halfway:
+		r.note("the journal was written by an earlier version of headway: the list is read from its beginning, and what is on disk is found there")
+	}
+	r.halfway = r.place != nil || count > 0
+	r.fresh = r.had == 0 && state.Passes == 0
 	if state.Torn > 0 && state.Position != "" {
 		r.Warn(fmt.Sprintf("the last %d bytes of the journal were torn off when an earlier run ended; what they said is found on disk", state.Torn))
 	}
 	return nil
 }
 
-// difference names the first field in which two identities differ.
-func difference(a, b string) string {
+// difference names the first field in which two identities differ, of those that are named, or of all.
+func difference(a, b string, fields ...string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(x), len(y)) {
-		if x[i] != y[i] {
-			field, _, _ := strings.Cut(x[i], " ")
+	if len(x) != len(y) {
+		return "its fields differ"
+	}
+	for i := range x {
+		field, _, _ := strings.Cut(x[i], " ")
+		if x[i] != y[i] && (len(fields) == 0 || slices.Contains(fields, field)) {
 			return fmt.Sprintf("its %q, this one's %q", x[i], strings.TrimPrefix(y[i], field+" "))
 		}
 	}
-	return "its fields differ"
+	return ""
 }
 
 // all does the work.
@@ -344,23 +388,42 @@ func (r *run) all() (*Result, error) {
 		cause = listed
 	}
 	err := r.flush(true)
+	pending := int64(0)
+	if err == nil {
+		pending, err = r.failures.settle(r.c, r.pending)
+	}
 	if err != nil && cause == nil {
 		cause = err
 	}
-	result := r.result()
-	if err == nil {
-		r.failures.settle()
-	}
+	result := r.result(pending)
 	if r.Progress != nil {
 		r.Progress(result.Progress)
 	}
 	switch {
 	case cause != nil:
-		return result, explained(r.c.redacted(cause))
+		err = explained(r.c.redacted(cause))
+	case result.More != "":
+		err = errors.New(result.More)
+		if result.Failed > 0 {
+			err = fmt.Errorf("%w; and %s", err, result.someFailed())
+		}
 	case result.Failed > 0:
-		return result, fmt.Errorf("%w: %d, named in %s; run it again to try them again", ErrSome, result.Failed, path.Join(r.Dir, store.Own, failedName))
+		err = fmt.Errorf("%w: %s", ErrSome, result.someFailed())
 	}
-	return result, nil
+	result.Err = err
+	return result, err
+}
+
+// pending says of what failed before that this run does not know what became of it.
+func (r *run) pending(f failure) bool {
+	it, _, _ := r.make(f.Record, nil)
+	key := f.key(it)
+	if settled := r.old[key]; settled {
+		return false
+	}
+	r.old[key] = true // each once
+	// What the list has shown in this run has a name of its own by now, if it failed. What was under way at the end has not.
+	return true
 }
 
 // explained adds what ran out, and what to set.
@@ -421,6 +484,7 @@ func (r *run) close() {
 		r.jr.Close()
 	}
 	r.failures.close()
+	r.marks.close()
 	r.ids.free()
 	r.paths.free()
 	if r.lockFile >= 0 {

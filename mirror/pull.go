@@ -89,6 +89,10 @@ func disk(err error) error {
 // pull brings one record to disk, or names it as failed.
 func (w *worker) pull(it *item) {
 	r := w.r
+	if it.page.retry && r.hopeless() {
+		it.page.left.Add(-1)
+		return
+	}
 	base, err := w.enter(it.path)
 	var tag, old string
 	exists := false
@@ -100,12 +104,12 @@ func (w *worker) pull(it *item) {
 			err = &refusal{"disk", err.Error()}
 		case !exists:
 		case r.c.Check == "presence" || r.c.Check == "size" && it.size == info.Size || r.c.Check == "size" && it.inline && int64(len(it.body)) == info.Size:
-			r.there(it)
+			r.there(it, false)
 			return
 		case r.c.Check == "size" && it.size < 0 && !it.inline:
 			var same bool
 			if same, err = w.sameSize(it, info.Size); same {
-				r.there(it)
+				r.there(it, true)
 				return
 			}
 		case r.c.Check == "etag":
@@ -130,7 +134,7 @@ func (w *worker) pull(it *item) {
 		r.stored(it, n, time.Since(begin), tag)
 	case err == errHeld: // the committer has it
 	case err == errSame, errors.Is(err, store.ErrExists):
-		r.there(it)
+		r.there(it, true)
 	case r.ctx.Err() != nil: // it is not done, and its page stays open
 	default:
 		var fatal *fatalError
@@ -188,13 +192,14 @@ func (w *worker) fetch(it *item, base string, replace bool, etag string) (int64,
 		return 0, "", err
 	}
 	defer x.Close()
+	if want := r.c.Record.Type; want != "" {
+		if got, _, _ := strings.Cut(x.Header("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(got), want) {
+			return 0, "", &refusal{"type", fmt.Sprintf("it is %.80q, not %s (record.type)", got, want)}
+		}
+	}
 	tag := ""
 	if r.c.Check == "etag" {
 		tag = strings.Clone(x.Header("ETag"))
-	}
-	if it.size >= 0 && r.c.Check == "size" && x.Length >= 0 && x.Length != it.size {
-		// The list and the record disagree; the record is right, the list is old.
-		it.size = x.Length
 	}
 	n, err := w.put(it, base, replace, x, tag)
 	return n, tag, err
@@ -310,7 +315,12 @@ func content(v any) ([]byte, error) {
 func (r *run) stored(it *item, bytes int64, took time.Duration, etag string) {
 	r.mu.Lock()
 	r.n.Stored++
+	r.oldRow = 0
 	r.n.Bytes += bytes
+	if it.size >= 0 && it.size != bytes {
+		// The list and the record disagree; the record is right.
+		r.n.Sizes++
+	}
 	r.row = 0
 	r.times.Add(int64(took))
 	if len(r.slowest) < mostNamed || took > r.slowest[len(r.slowest)-1].Took {
@@ -319,7 +329,7 @@ func (r *run) stored(it *item, bytes int64, took time.Duration, etag string) {
 	if etag != "" {
 		r.tags = append(r.tags, tag{it.id, etag})
 	}
-	r.note(it)
+	r.keep(it)
 	dir := r.crowd(it.path)
 	r.mu.Unlock()
 	if dir != "" {
@@ -327,21 +337,32 @@ func (r *run) stored(it *item, bytes int64, took time.Duration, etag string) {
 	}
 }
 
-// there notes that a record was on disk before.
-func (r *run) there(it *item) {
+// there notes that a record was on disk before; alive says that the server has answered for it.
+func (r *run) there(it *item, alive bool) {
 	r.mu.Lock()
 	r.n.There++
-	r.row = 0
-	r.note(it)
+	if alive {
+		r.row = 0
+	}
+	r.keep(it)
 	r.mu.Unlock()
 }
 
-// note is called with mu held.
-func (r *run) note(it *item) {
+// keep is called with mu held.
+func (r *run) keep(it *item) {
 	if !it.known {
 		r.done = append(r.done, journal.Done{ID: it.id, Path: it.where})
+		r.had++
 	}
+	r.settled(it)
 	it.page.left.Add(-1)
+}
+
+// settled notes that it is known what became of a record that failed before. It is called with mu held.
+func (r *run) settled(it *item) {
+	if it.old {
+		r.old[it.key] = true
+	}
 }
 
 // crowd counts the files of directories, and says once which has too many. It is called with mu held.
@@ -378,30 +399,66 @@ func sharded(template string) string {
 	return dir + "{" + field + "#2}/" + base
 }
 
-// failed names a record as failed. Those that were fetched in vain one after the other end the run.
+// denials is how many records have to be denied, and none had, before it is the credentials.
+const denials = 10
+
+// failed names a record as failed. Those that were fetched in vain one after the other end the run. What
+// failed in an earlier run says nothing about the server: it may fail for ever.
 func (r *run) failed(it *item, kind string, err error, fetched bool) {
 	text := r.c.redact(err.Error())
+	absent := kind == "status 404" || kind == "status 410"
+	var status *StatusError
 	r.mu.Lock()
-	r.failures.add(failure{Path: it.path, Error: text, Kind: kind, Record: it.record})
 	if fetched {
 		it.page.left.Add(-1)
 	}
+	r.settled(it)
+	if it.left && (absent || !fetched) {
+		// The list does not show it any more, and it cannot be had: it is no record of the service.
+		r.n.Gone++
+		r.mu.Unlock()
+		return
+	}
+	r.failures.add(failure{Path: it.path, Error: text, Kind: kind, Record: it.record})
 	r.n.Failed++
 	r.n.kind(kind)
-	first := r.n.Stored == 0 && r.n.There == 0
-	own := !fetched || kind == "status 404" || kind == "status 410" || kind == "undelimited" && !first
-	if !own {
+	if it.left {
+		r.n.Unlisted++
+	}
+	alone := r.n.Stored == 0 && r.n.There == 0 // nothing was had yet
+	switch {
+	case it.old || it.page.retry:
+		if errors.As(err, &status) || !fetched {
+			r.oldRow = 0
+		} else {
+			r.oldRow++
+		}
+	case !fetched && !r.fits, fetched && !absent && (kind != "undelimited" || alone):
 		r.row++
 	}
-	row := r.row
+	if fetched && !it.old && errors.As(err, &status) && (status.Status == 401 || status.Status == 403) {
+		r.denied++
+	}
+	row, denied := r.row, r.denied
 	r.mu.Unlock()
-	var status *StatusError
 	switch {
 	case ranOut(err):
 		r.stop(&fatalError{err})
-	case first && errors.As(err, &status) && (status.Status == 401 || status.Status == 403):
-		r.stop(fmt.Errorf("%w for the first record: the server does not take the credentials; see headers, user and password in the config", err))
+	case it.old || it.page.retry:
+	case alone && denied >= denials && status != nil && status.Status == 401:
+		r.stop(fmt.Errorf("%w for the first %d records: the server does not take the credentials; see headers, user and password in the config", err, denied))
+	case alone && denied >= denials:
+		r.stop(fmt.Errorf("%w for the first %d records: the server does not let these credentials have them; see headers, user and password in the config", err, denied))
+	case row >= r.c.Retry.GiveUp && !fetched:
+		r.stop(fmt.Errorf("the config fits none of the first %d records, the last for this: %s", row, text))
 	case row >= r.c.Retry.GiveUp:
 		r.stop(fmt.Errorf("%d records in a row failed, the last with: %s; the server may be gone, so this run ends (retry.give_up), and the next goes on from here", row, text))
 	}
+}
+
+// hopeless says that nothing comes back for what failed before: the rest keeps its name until the next run.
+func (r *run) hopeless() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.oldRow >= r.c.Retry.GiveUp
 }

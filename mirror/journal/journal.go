@@ -7,6 +7,7 @@
 package journal
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -18,11 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const magic = "headway mirror journal 1\n"
+const (
+	magic = "headway mirror journal 2\n"
+	// The first version had positions that said less.
+	magic1 = "headway mirror journal 1\n"
+)
 
 // Kinds of blocks.
 const (
-	kindConfig   = 'C' // what the mirror is of; the first block
+	kindConfig   = 'C' // what the mirror is of; the first block, and again where that changes
 	kindDone     = 'D' // entries of records that are on disk
 	kindPosition = 'P' // all that the listing has before it is done or named as failed
 	kindEnd      = 'E' // all of the listing was, and the next pass begins at its beginning
@@ -51,6 +56,11 @@ type State struct {
 	Passes   int    // how often the listing was done
 	Records  int64  // blocks of Done hold them
 	Torn     int64  // bytes that were cut off
+	// Upgraded says that the journal was of the first version and is one of this now, without its
+	// position. Halfway says that it had one.
+	Upgraded, Halfway bool
+
+	version1 bool
 }
 
 // Read reads a journal and returns its state and the length of its sound part. It fails if the
@@ -59,12 +69,13 @@ func Read(r io.Reader, to Reader) (State, int64, error) {
 	var s State
 	head := make([]byte, len(magic))
 	if n, err := io.ReadFull(r, head); err != nil {
-		if bytes.HasPrefix([]byte(magic), head[:n]) {
+		if bytes.HasPrefix([]byte(magic), head[:n]) || bytes.HasPrefix([]byte(magic1), head[:n]) {
 			return s, 0, nil // killed while it was made
 		}
 		return s, 0, errors.New("it is no journal of headway mirror")
 	}
-	if string(head) != magic {
+	s.version1 = string(head) == magic1
+	if string(head) != magic && !s.version1 {
 		if bytes.HasPrefix(head, []byte("headway mirror journal ")) {
 			return s, 0, fmt.Errorf("it is of another version, %q; this headway writes %q", head[:len(head)-1], magic[:len(magic)-1])
 		}
@@ -162,7 +173,13 @@ func Open(dir int, name, config string, to Reader) (*Journal, State, error) {
 		return nil, s, errors.Join(err, j.f.Close())
 	}
 	s.Torn = info.Size() - sound
-	if s.Torn > 0 {
+	if s.version1 && sound > 0 {
+		if err := j.upgrade(dir, name, sound); err != nil {
+			return nil, s, errors.Join(fmt.Errorf("writing it anew, as this version has it: %w", err), j.f.Close())
+		}
+		s.Upgraded, s.Halfway, s.Position = true, s.Position != "", ""
+		sound = j.end
+	} else if s.Torn > 0 {
 		if err := j.f.Truncate(sound); err != nil {
 			return nil, s, errors.Join(err, j.f.Close())
 		}
@@ -179,6 +196,61 @@ func Open(dir int, name, config string, to Reader) (*Journal, State, error) {
 		}
 	}
 	return j, s, nil
+}
+
+// upgrade writes the journal anew, as one of this version, and puts it in the place of the old one. Positions
+// are left out: the first version kept them with the credentials that they may hold.
+func (j *Journal) upgrade(dir int, name string, sound int64) error {
+	temp := name + ".new"
+	fd, err := unix.Openat(dir, temp, unix.O_RDWR|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o666)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: temp, Err: err}
+	}
+	to := os.NewFile(uintptr(fd), name)
+	end, err := copyWithout(to, io.NewSectionReader(j.f, 0, sound), kindPosition)
+	if err == nil {
+		err = to.Sync()
+	}
+	if err == nil {
+		err = unix.Renameat(dir, temp, dir, name)
+	}
+	if err != nil {
+		unix.Unlinkat(dir, temp, 0)
+		return errors.Join(err, to.Close())
+	}
+	j.f.Close()
+	j.f, j.end = to, end
+	return nil
+}
+
+// copyWithout copies the blocks of a sound journal but those of one kind.
+func copyWithout(w io.Writer, from io.Reader, kind byte) (int64, error) {
+	r := &buffered{r: from}
+	if _, err := io.CopyN(io.Discard, r, int64(len(magic1))); err != nil {
+		return 0, err
+	}
+	b := bufio.NewWriterSize(w, 64<<10)
+	b.WriteString(magic)
+	end := int64(len(magic))
+	var frame [9]byte
+	for {
+		if _, err := io.ReadFull(r, frame[:]); err == io.EOF {
+			return end, b.Flush()
+		} else if err != nil {
+			return 0, err
+		}
+		n := int64(binary.LittleEndian.Uint32(frame[1:]))
+		to := io.Writer(b)
+		if frame[0] == kind {
+			to = io.Discard
+		} else {
+			end += int64(len(frame)) + n
+		}
+		to.Write(frame[:])
+		if _, err := io.CopyN(to, r, n); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // buffered reads in large pieces.
@@ -232,6 +304,9 @@ func (j *Journal) Tag(id uint64, tag string) {
 
 // Position notes that all that the listing has before s is done.
 func (j *Journal) Position(s string) { j.block(kindPosition, []byte(s)) }
+
+// Config notes that the mirror is of another config from here.
+func (j *Journal) Config(s string) { j.block(kindConfig, []byte(s)) }
 
 // End notes that all of the listing is done.
 func (j *Journal) End() { j.block(kindEnd, nil) }

@@ -166,3 +166,56 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A journal of the first version is read and becomes one of this version, without its positions, which may
+// hold credentials.
+func TestFirstVersion(t *testing.T) {
+	dir, name := directory(t)
+	j, _, err := Open(dir, "journal", "config", Reader{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Done([]Done{{1, 2}})
+	j.Position("10 http://h/?key=secret")
+	j.End()
+	j.Done([]Done{{3, 4}})
+	j.Tag(3, "tag")
+	j.Position("20 http://h/?key=secret")
+	if err := j.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b, magic1)
+	if err := os.WriteFile(name, append(b, "Dtorn"...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var first, second []string
+	j, s, err := Open(dir, "journal", "config", collect(&first))
+	if err != nil || !s.Upgraded || !s.Halfway || s.Position != "" || s.Config != "config" || s.Passes != 1 {
+		t.Fatal(err, s)
+	}
+	j.Done([]Done{{5, 6}})
+	j.Position("new")
+	if err := j.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	if b, _ = os.ReadFile(name); bytes.Contains(b, []byte("secret")) || !bytes.HasPrefix(b, []byte(magic)) {
+		t.Errorf("%q", b)
+	}
+	j, s, err = Open(dir, "journal", "config", collect(&second))
+	if err != nil || s.Upgraded || s.Position != "new" || s.Torn != 0 {
+		t.Fatal(err, s)
+	}
+	j.Close()
+	if got, want := fmt.Sprint(second), fmt.Sprint(append(first, "done 5 6")); got != want || len(first) != 4 {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 1 {
+		t.Errorf("%d files are left", len(left))
+	}
+}

@@ -35,6 +35,12 @@ func TestTemplates(t *testing.T) {
 		`{=if .ok then {a: "}"}.a else "b" end}`: "%7D",
 		"{{{id}}}":                               "{123}",
 		"{ok}":                                   "true",
+		"{none:2006-01-02|nodate}":               "nodate",
+		"{none:2006/01|no/date}/{id}":            "no/date/123",
+		"{at:2006-01|nodate}":                    "2017-08",
+		"{none|a:b}":                             "a:b",
+		"{none#2|ff}/{id}":                       "ff/123",
+		"{at:Jan _2}":                            "Aug  1",
 		"d{id#2}/{id}":                           "d",
 	} {
 		x, err := Parse(template)
@@ -65,7 +71,7 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: %v, want %q", template, err, want)
 		}
 	}
-	for _, bad := range []string{"{", "}", "a}b", "{}", "{a..b}", "{id:}", "{id#0}", "{id#9}", "{id#x}", "{=.a[}", "{id:../2006}", "{id:%}"} {
+	for _, bad := range []string{"{", "}", "a}b", "{}", "{a..b}", "{id:}", "{id#0}", "{id#9}", "{id#x}", "{=.a[}", "{id:../2006}", "{id:%}", "{id:yyyy/mm}", "{id:2006/MM/dd}", "{id:x}", "{id|none:2006}", "{id:2006|}", "{id:2006|../x}", "{id:2006|a//b}", "{ id }", "{a. b}", "{id |x}"} {
 		if _, err := Parse(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
@@ -88,6 +94,12 @@ func TestURLs(t *testing.T) {
 	}
 	if _, err := x.Expand(nil, map[string]any{"id": "..", "q": ""}); err == nil {
 		t.Error("a record decided for another place")
+	}
+	if got, err := x.Expand(nil, map[string]any{"id": "", "q": "x"}); err == nil {
+		t.Errorf("an empty id became %s", got)
+	}
+	if _, err := x.Expand(nil, map[string]any{"id": "x", "q": ""}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package name
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"hash/fnv"
 	"math"
 	"math/big"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +24,7 @@ import (
 //	{customer.name}        a field of a field
 //	{created:2006/01/02}   a time, RFC 3339 or seconds since 1970, in UTC, in Go's layout
 //	{status|unknown}       a field, or "unknown" where it is missing or null
+//	{created:2006/01|none} both: the word comes last, and may hold slashes
 //	{id#2}                 two hexadecimal digits of the field's hash: 256 directories
 //	{=.tags[0] // "none"}  what a jq expression yields
 //	{{ }}                  braces
@@ -116,11 +120,12 @@ func placeholder(s string) (part, error) {
 		p.jq = code
 		return p, err
 	}
-	field := s
-	if i := strings.IndexAny(s, ":|#"); i >= 0 {
-		field = s[:i]
-		rest := s[i+1:]
-		switch s[i] {
+	field, rest, optional := strings.Cut(s, "|")
+	p.otherwise, p.optional = rest, optional
+	if i := strings.IndexAny(field, ":#"); i >= 0 {
+		kind, rest := field[i], field[i+1:]
+		field = field[:i]
+		switch kind {
 		case ':':
 			if rest == "" {
 				return p, errors.New("want a layout after the colon, such as 2006/01/02")
@@ -128,9 +133,13 @@ func placeholder(s string) (part, error) {
 			if err := layoutSafe(rest); err != nil {
 				return p, err
 			}
+			if err := elements(rest); err != nil {
+				return p, err
+			}
 			p.layout = rest
-		case '|':
-			p.otherwise, p.optional = rest, true
+			if err := layoutSafe(p.otherwise); optional && (err != nil || p.otherwise == "" || slices.Contains(strings.Split(p.otherwise, "/"), "")) {
+				return p, fmt.Errorf("want a word after the |, such as {%s|none}", s[:strings.IndexByte(s, '|')])
+			}
 		case '#':
 			n, err := strconv.Atoi(rest)
 			if err != nil || n < 1 || n > 8 {
@@ -138,9 +147,14 @@ func placeholder(s string) (part, error) {
 			}
 			p.digits = n
 		}
+	} else if word, layout, ok := strings.Cut(p.otherwise, ":"); ok && elements(layout) == nil {
+		return p, fmt.Errorf("the word comes last: write {%s:%s|%s}", field, layout, word)
 	}
 	p.field = strings.Split(field, ".")
 	for _, f := range p.field {
+		if f != strings.TrimSpace(f) {
+			return p, fmt.Errorf("there are blanks around a name: write {%s}", strings.Join(strings.Fields(s), ""))
+		}
 		if f == "" {
 			return p, errors.New("want the name of a field, such as {id} or {customer.id}; other names need jq, as in {=.\"a b\"}")
 		}
@@ -155,6 +169,19 @@ func layoutSafe(layout string) error {
 		if strings.HasPrefix(part, ".") || strings.ContainsAny(part, "\x00%") {
 			return fmt.Errorf("a layout cannot have the part %q", part)
 		}
+	}
+	return nil
+}
+
+// foreign are words that other layouts have for years, months and days.
+var foreign = regexp.MustCompile(`(?i)(?:^|[^a-z])(yyyy|yy|mm|dd|hh|ss)(?:$|[^a-z])`)
+
+// elements refuses layouts that say nothing of a time.
+func elements(layout string) error {
+	a := time.Date(2001, 2, 3, 4, 5, 6, 789_000_000, time.UTC)
+	b := time.Date(1999, 11, 22, 13, 44, 55, 123_000_000, time.UTC)
+	if word := foreign.FindStringSubmatch(layout); word != nil || a.Format(layout) == b.Format(layout) {
+		return fmt.Errorf("%s is no layout of Go's: want 2006 for the year, 01 for the month, 02 for the day, 15 for the hour, such as 2006/01/02", layout)
 	}
 	return nil
 }
@@ -347,6 +374,10 @@ func (t *Template) Expand(b []byte, r Record) ([]byte, error) {
 		if (v == "." || v == "..") && len(b) > 0 && b[len(b)-1] == '/' {
 			// Some servers take even %2E%2E for the directory above.
 			return b, fmt.Errorf("%s is %q, which would be another place in the URL", p.name, v)
+		}
+		if v == "" && len(b) > 0 && b[len(b)-1] == '/' && bytes.IndexByte(b, '?') < 0 && (i+1 == len(t.parts) || t.parts[i+1].literal() && strings.IndexByte("/?", t.parts[i+1].text[0]) >= 0) {
+			// That would be the list of all records, or the one above.
+			return b, fmt.Errorf("%s is empty, which would be another place in the URL", p.name)
 		}
 		for j := range len(v) {
 			c := v[j]
