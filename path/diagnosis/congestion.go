@@ -90,7 +90,8 @@ func (e *Evidence) spurious(resent, lost float64) bool {
 		return e.OutOfOrder.Over(5) && e.LateGaps.Under(.2) || e.Spurious.Over(2.5) && e.Spurious.Over(.7*lost)
 	}
 	s, ok := e.Spurious.Get()
-	return ok && resent >= 3 && s >= .7*resent && lost <= 3+.1*resent
+	// The last duplicates are told of after the end, if at all.
+	return ok && s >= 3 && s >= .45*resent
 }
 
 // opening divides the time in which the window grew.
