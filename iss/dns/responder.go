@@ -17,6 +17,7 @@ type Options struct {
 	Zone   *zone.Zone
 	Rate   float64          // answers a second over UDP to a network that shows no cookie; 0: any number
 	Secret [16]byte         // of cookies, to share among servers on one address; random if all 0
+	Served func()           // called for each answer that was not a refusal; may be nil
 	Now    func() time.Time // the clock; time.Now if nil
 }
 
@@ -27,6 +28,7 @@ type Responder struct {
 	limit  *limiter
 	secret [16]byte
 	now    func() time.Time
+	served func()
 	slow   bool // for tests and measurements: no short way
 	stats  counters
 }
@@ -37,7 +39,7 @@ const maxUDP = 1232
 
 // NewResponder for a zone.
 func NewResponder(o Options) *Responder {
-	r := &Responder{zone: o.Zone, secret: o.Secret, now: o.Now}
+	r := &Responder{zone: o.Zone, secret: o.Secret, now: o.Now, served: o.Served}
 	if r.now == nil {
 		r.now = time.Now
 	}
@@ -66,8 +68,6 @@ func (r *Responder) Respond(b, query []byte, from netip.Addr, tcp bool) []byte {
 		over = overTCP
 	}
 	r.stats.queries[over].Add(1)
-	trusted := tcp
-	var rcode int
 	out, rcode, cookieOK, done := r.fast(b, query, from, now)
 	if !done {
 		out, rcode, cookieOK = r.full(b, query, from, tcp, now)
@@ -76,8 +76,7 @@ func (r *Responder) Respond(b, query []byte, from netip.Addr, tcp bool) []byte {
 		r.stats.ignored.Add(1)
 		return b
 	}
-	trusted = trusted || cookieOK
-	if r.limit != nil && !trusted {
+	if r.limit != nil && !tcp && !cookieOK {
 		switch r.limit.check(from, rcode != dns.RcodeSuccess, now) {
 		case cut:
 			short := cutShort(out[start:])
@@ -89,6 +88,9 @@ func (r *Responder) Respond(b, query []byte, from netip.Addr, tcp bool) []byte {
 		}
 	}
 	r.stats.count(out[start:], rcode)
+	if r.served != nil && (rcode == dns.RcodeSuccess || rcode == dns.RcodeNameError) {
+		r.served()
+	}
 	return out
 }
 

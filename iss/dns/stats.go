@@ -1,6 +1,14 @@
 package dns
 
-import "sync/atomic"
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/miekg/dns"
+)
 
 const (
 	overUDP = iota
@@ -52,4 +60,39 @@ func (r *Responder) Stats() Stats {
 		}
 	}
 	return s
+}
+
+// Metrics writes the counts in the text format of Prometheus.
+func (r *Responder) Metrics(w io.Writer) {
+	s := r.Stats()
+	head := func(name, kind, help string) {
+		fmt.Fprintf(w, "# HELP headway_iss_dns_%s %s\n# TYPE headway_iss_dns_%s %s\n", name, help, name, kind)
+	}
+	head("queries_total", "counter", "Packets and messages that came, by transport.")
+	fmt.Fprintf(w, "headway_iss_dns_queries_total{transport=\"udp\"} %d\n", s.UDP)
+	fmt.Fprintf(w, "headway_iss_dns_queries_total{transport=\"tcp\"} %d\n", s.TCP)
+	head("answers_total", "counter", "Answers that were sent whole, by RCODE.")
+	for _, rcode := range slices.Sorted(maps.Keys(s.Answers)) {
+		name := dns.RcodeToString[rcode]
+		if name == "" {
+			name = "other"
+		}
+		fmt.Fprintf(w, "headway_iss_dns_answers_total{rcode=%q} %d\n", name, s.Answers[rcode])
+	}
+	for _, m := range []struct {
+		name, kind, help string
+		n                any
+	}{
+		{"truncated_total", "counter", "Answers too long for UDP.", s.Truncated},
+		{"ignored_total", "counter", "Packets that were no queries.", s.Ignored},
+		{"limited_cut_total", "counter", "Answers over the limit of their network, cut to make the client come over TCP.", s.Cut},
+		{"limited_dropped_total", "counter", "Answers over the limit of their network, dropped.", s.Dropped},
+		{"answer_octets_total", "counter", "Octets of answers.", s.Octets},
+		{"tcp_connections_total", "counter", "Connections.", s.Connections},
+		{"tcp_connections", "gauge", "Connections now.", s.Open},
+		{"tcp_turned_away_total", "counter", "Connections closed at once, for there were too many.", s.TurnedAway},
+	} {
+		head(m.name, m.kind, m.help)
+		fmt.Fprintf(w, "headway_iss_dns_%s %v\n", m.name, m.n)
+	}
 }

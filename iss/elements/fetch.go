@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,9 @@ func (k *Keeper) get(ctx context.Context, s *source) (result, error) {
 	}
 	resp, err := k.client.Do(req)
 	if err != nil {
+		if u := (*url.Error)(nil); errors.As(err, &u) {
+			err = u.Err // without the address, which is said anyway
+		}
 		// The server may not have noticed: a machine without network may try again soon.
 		return result{}, refuse(10*time.Minute, 6*time.Hour, "%w", err)
 	}

@@ -3,6 +3,8 @@ package powerdns
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,12 +19,23 @@ type Backend struct {
 	zone  *zone.Zone
 	keys  *Keys
 	now   func() time.Time
-	stats struct{ lookups, others, refused atomic.Uint64 }
+	stats struct{ lookups, others atomic.Uint64 }
+
+	served func()
 }
 
 // New makes a backend of a zone. With keys, PowerDNS can sign it.
 func New(z *zone.Zone, keys *Keys) *Backend {
 	return &Backend{zone: z, keys: keys, now: time.Now}
+}
+
+// OnLookup has f called for every lookup that finds something. It is for the start.
+func (b *Backend) OnLookup(f func()) { b.served = f }
+
+// Metrics writes what was asked in the text format of Prometheus.
+func (b *Backend) Metrics(w io.Writer) {
+	fmt.Fprintf(w, "# HELP headway_iss_powerdns_calls_total Calls of PowerDNS's remote backend.\n# TYPE headway_iss_powerdns_calls_total counter\n")
+	fmt.Fprintf(w, "headway_iss_powerdns_calls_total{call=\"lookup\"} %d\nheadway_iss_powerdns_calls_total{call=\"other\"} %d\n", b.stats.lookups.Load(), b.stats.others.Load())
 }
 
 // Lookups is how many records PowerDNS asked for, and how many other things, since
@@ -131,7 +144,6 @@ func (b *Backend) do(r request) reply {
 		}
 		return reply{Result: result}
 	}
-	b.stats.refused.Add(1)
 	return reply{Result: false}
 }
 
@@ -158,6 +170,9 @@ func (b *Backend) lookup(name, kind string) []record {
 	}
 	if len(records) == 0 && a.Exists && t == dns.TypeANY {
 		records = append(records, record{QType: "", QName: name, Content: "", TTL: 60, Auth: 1, DomainID: zoneID})
+	}
+	if len(records) > 0 && b.served != nil {
+		b.served()
 	}
 	return records
 }

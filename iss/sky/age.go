@@ -42,10 +42,12 @@ func FreshnessOf(age time.Duration) Freshness {
 	return Worthless
 }
 
-// Days writes an age for people: "7.5 hours", "2.3 days", "109 days".
+// Days writes an age for people: "12 minutes", "7.5 hours", "2.3 days", "109 days".
 func Days(age time.Duration) string {
 	h := age.Hours()
 	switch a := age.Abs().Hours(); {
+	case a < 2:
+		return fmt.Sprintf("%.0f minutes", age.Minutes())
 	case a < 48:
 		return fmt.Sprintf("%.1f hours", h)
 	case a < 240:
