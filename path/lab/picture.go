@@ -106,18 +106,25 @@ func (x *run) answer(r *report.Report) string {
 				worse = append(worse, fmt.Sprintf("%.0f %% more at %s", e.Percent, group(loss)))
 			}
 		}
-		switch {
-		case len(better)+len(worse) == 0:
+		if len(better)+len(worse) == 0 {
 			parts = append(parts, "no effect of "+cc+" was seen")
 			continue
-		case len(better) > 2: // the ends say it
-			better = []string{better[0], better[len(better)-1]}
 		}
-		words := cc + " takes " + strings.Join(append(better, worse...), ", ")
-		if len(same) > 0 {
+		words := cc + " takes " + strings.Join(append(ends(better), ends(worse)...), ", ")
+		if len(same) > 2 {
+			words += ", and no effect was seen elsewhere"
+		} else if len(same) > 0 {
 			words += ", and no effect was seen at " + strings.Join(same, " and ")
 		}
 		parts = append(parts, words)
 	}
 	return "Instead of " + x.o.CC[0] + ", " + strings.Join(parts, "; ") + "."
+}
+
+// ends of a list say enough.
+func ends(all []string) []string {
+	if len(all) > 2 {
+		return []string{all[0], all[len(all)-1]}
+	}
+	return all
 }

@@ -53,8 +53,13 @@ func (x *run) report() *report.Report {
 	}
 	r.Tables = append(r.Tables, emulator)
 	r.Plots = append(x.overLoss(r), x.courses()...)
-	for _, w := range wrong {
-		r.Warnings = append(r.Warnings, "unreliable, because the emulated path was not the one that was asked for: "+w)
+	if n := len(wrong); n > 0 {
+		const told = 4
+		words := strings.Join(wrong[:min(n, told)], "; ")
+		if n > told {
+			words += fmt.Sprintf("; and %d more, as the emulator's table shows", n-told)
+		}
+		r.Warnings = append(r.Warnings, "unreliable are those whose path was not the one that was asked for: "+words)
 	}
 	r.Warnings = append(r.Warnings, x.late()...)
 	if x.done < o.N*len(x.cells) {
@@ -177,7 +182,7 @@ func (e *emulation) faults(o *Options, c cell) []string {
 		if p := e.lateness.Quantile(.5); p > lateMedian {
 			all = append(all, fmt.Sprintf("half of the packets were late by more than %.1f ms", p/1e6))
 		}
-		if p := e.lateness.Quantile(.99); p > lateP99 {
+		if p := e.lateness.Quantile(.99); p > max(lateP99, rttShare*float64(o.RTT)) {
 			all = append(all, fmt.Sprintf("one packet of 100 was late by more than %.1f ms", p/1e6))
 		}
 	}
