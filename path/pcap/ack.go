@@ -66,6 +66,7 @@ func (h *half) ack(s *segment) {
 
 // sign notes when the receiver first tells of a gap.
 func (h *half) sign(now int64) {
+	h.toldAt = now
 	if h.signAt == 0 && !h.recover {
 		h.signAt, h.signOff = now, h.una
 		if !h.holes() {

@@ -68,7 +68,10 @@ func (h *half) data(s *segment, missing int) {
 			// The segment before was lost on the way here, this one is sent again: the
 			// sender's count of packets tells.
 			timed, resent = TimedOut, true
-			h.hidden(off, n, now, missing)
+			h.unseen(off, n, now, missing)
+		} else if off < h.hidden {
+			timed, resent = Recovery, true
+			h.resend(off, n, Timeout, false, now, s)
 		}
 		h.add(piece{off: off, end: end, first: now, last: now, stamp: s.tsval, id: s.id, times: 1, again: resent}, now)
 		if h.holes() {
@@ -258,6 +261,11 @@ func (h *half) old(s *segment, off, end int64, v view) (Limit, bool) {
 		h.fill(i, end, s, true)
 		return Undecided, false
 	}
+	if h.overtaken(s, off, end) {
+		h.Reordered += h.segments(end - off)
+		h.vainly(off, end)
+		return Undecided, false
+	}
 	kind := h.kind(off, end, now, first, v)
 	timed := Recovery
 	switch kind {
@@ -277,11 +285,11 @@ func (h *half) old(s *segment, off, end int64, v view) (Limit, bool) {
 	if first >= 0 {
 		if p := &h.pieces[first]; p.times == 0 {
 			h.filled(p, now)
-		} else if h.shifted() && !h.ackLoss(p) {
+		} else {
 			already = p.sacked
 		}
 	}
-	h.resend(off, end-off, kind, already, now)
+	h.resend(off, end-off, kind, already, now, s)
 	if first >= 0 && !already {
 		segs := int32(h.segments(end - off))
 		h.entry(h.pieces[first].entry).lost += segs
@@ -290,8 +298,22 @@ func (h *half) old(s *segment, off, end int64, v view) (Limit, bool) {
 	return timed, true
 }
 
-// ackLoss is a place for what a capture behind the loss cannot tell: whether what was seen reached the receiver.
-func (h *half) ackLoss(p *piece) bool { return p.times > 0 && !p.sacked }
+// overtaken says that this is what was sent first: what was sent again has come by before it.
+func (h *half) overtaken(s *segment, off, end int64) bool {
+	for i := range h.recent {
+		e := &h.recent[i]
+		if e.Length == 0 || e.Offset >= end || e.Offset+e.Length <= off || e.Spurious {
+			continue
+		}
+		if h.counter() && s.id != 0 && e.id != 0 {
+			return int16(s.id-e.id) < 0
+		}
+		if s.timestamps && e.stamp != 0 && int32(s.tsval-e.stamp) < 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // fill notes that the pieces from i up to end have come by again, or at last.
 func (h *half) fill(i int, end int64, s *segment, late bool) {
@@ -385,14 +407,14 @@ func (h *half) kind(off, end, now int64, first int, v view) Kind {
 		return Timeout
 	case tail && sack && !told && !h.probed && float64(quiet) >= 1.5*h.srtt && h.srtt > 0:
 		return Probe
-	case told, h.recover, h.dups > 0, h.sackHigh > h.una:
+	case told, h.recover, h.dups > 0, h.sackHigh > h.una, first < 0 && h.toldAt > 0 && float64(now-h.toldAt) < 1.5*h.srtt:
 		return Fast
 	}
 	return Unclear
 }
 
 // resend counts a segment that was sent again.
-func (h *half) resend(off, n int64, k Kind, already bool, now int64) {
+func (h *half) resend(off, n int64, k Kind, already bool, now int64, s *segment) {
 	segs := h.segments(n)
 	h.Resent[k] += segs
 	another := now-h.lossAt >= h.least() || h.Episodes == 0
@@ -420,7 +442,10 @@ func (h *half) resend(off, n int64, k Kind, already bool, now int64) {
 		e.vain += segs
 	}
 	h.EventCount++
-	new := event{Event{At: now, Offset: off, Length: n, Kind: k, Spurious: already, episode: h.Episodes}, -1}
+	new := event{Event{At: now, Offset: off, Length: n, Kind: k, Spurious: already, episode: h.Episodes}, -1, 0, 0}
+	if s != nil {
+		new.stamp, new.id = s.tsval, s.id
+	}
 	if len(h.Events) < maxEvents && h.c.budget.left > 0 {
 		h.Events = append(h.Events, new.Event)
 		new.at = len(h.Events) - 1
@@ -433,8 +458,8 @@ func (h *half) resend(off, n int64, k Kind, already bool, now int64) {
 	}
 }
 
-// hidden counts losses that only the sender's count of packets betrays.
-func (h *half) hidden(off, n, now int64, missing int) {
+// unseen counts losses that only the sender's count of packets betrays.
+func (h *half) unseen(off, n, now int64, missing int) {
 	k := Timeout
 	if missing == 1 && h.sackOK && h.other.sackOK {
 		k = Probe
@@ -442,7 +467,8 @@ func (h *half) hidden(off, n, now int64, missing int) {
 	} else {
 		h.Timeouts++
 	}
-	h.resend(off, n, k, false, now)
+	h.hidden = off + int64(missing)*h.full()
+	h.resend(off, n, k, false, now, nil)
 	h.entry(h.logged - 1).lost += int32(missing)
 }
 
@@ -452,7 +478,9 @@ type episode struct{ again, vain int64 }
 // event is one of the last ones, with its place among those that are kept, or -1.
 type event struct {
 	Event
-	at int
+	at    int
+	stamp uint32
+	id    uint16
 }
 
 // vainly notes that the receiver had had data already when they were sent again: RFC 3708 for DSACK, RFC

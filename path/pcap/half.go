@@ -72,6 +72,8 @@ type half struct {
 	wait     int64 // from the last segment to the last acknowledgement of new data
 	longest  int   // segments as long as the longest, in a row with others like them
 	repaired int64 // bytes of gaps that the segment filled
+	hidden   int64 // data before this position were lost before they came by, and are sent again
+	toldAt   int64 // when the receiver last told of a gap
 	lossAt   int64 // when something was last sent again
 	probed   bool  // a tail loss probe was sent since
 	trains   []progress
@@ -178,7 +180,11 @@ func (h *half) twice(s *segment) bool {
 		if q.at == 0 || q.seq != p.seq || q.ack != p.ack || q.length != p.length || q.id != p.id || q.window != p.window || q.flags != p.flags || q.sum != p.sum {
 			continue
 		}
-		if age := p.at - q.at; p.id != 0 && age < 1e9 && h.idMonotone > 2*h.idOther || p.length > 0 && age < 1e6 && (h.srtt == 0 || float64(age) < h.srtt/2) {
+		age := p.at - q.at
+		if p.id != 0 && (age < 1e6 || age < 1e9 && h.idMonotone > 2*h.idOther) {
+			return true
+		}
+		if p.length > 0 && age < 1e6 && (h.srtt == 0 || float64(age) < h.srtt/2) {
 			return true
 		}
 	}

@@ -127,7 +127,7 @@ func (c *Connection) question(d diagnosis.Diagnosis) string {
 	if h.up {
 		from, to = to, from
 	}
-	s := fmt.Sprintf("What limits connection %s? It carries %s from %s to %s; the capture is %s.", c.name(), bytes(h.Bytes), from, to, c.place())
+	s := fmt.Sprintf("What limits connection %s? It carries %s from %s to %s; the capture is %s.", c.name(), amount(h.Bytes), from, to, c.place())
 	if d.Advice != "" && d.Cause != diagnosis.NotClear {
 		s += " What to do: " + strings.TrimSuffix(d.Advice, ".") + "."
 	}
@@ -153,7 +153,7 @@ func (c *Connection) place() string {
 	return fmt.Sprintf("from between them, with %.0f %% of the round trip on the client's side", 100*(1-share))
 }
 
-func bytes(n int64) string {
+func amount(n int64) string {
 	switch {
 	case n >= 1e9:
 		return fmt.Sprintf("%.3g GB", float64(n)/1e9)
