@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -81,6 +82,9 @@ func (b *bench) start(ctx context.Context) error {
 		return err
 	}
 	defer l.Close()
+	if err := l.A.Do(roomy); err != nil {
+		return err
+	}
 	ln, err := l.B.Listen("tcp4", 80, "reno")
 	if err != nil {
 		return err
@@ -99,6 +103,11 @@ func (b *bench) start(ctx context.Context) error {
 		fmt.Printf("%10d %8d %8.2f %9.2f to %.2f\n", segments, model.SlowStart(segments, 10), quantile(took, .5), quantile(took, 0), quantile(took, 1))
 	}
 	return nil
+}
+
+// roomy lets the client's buffer begin at 1 MB, as the lab does, so that a client that is late to read does not close its window.
+func roomy() error {
+	return os.WriteFile("/proc/sys/net/ipv4/tcp_rmem", []byte("4096 1048576 33554432"), 0)
 }
 
 // fetch asks for a page, and returns how long it took in seconds.
