@@ -24,6 +24,6 @@ or from a capture.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	// Each of these stands in a file of its own: path_lab.go and so on.
-	c.AddCommand(newPathLab(), newPathRun(), newPathShell(), newPathPcap())
+	c.AddCommand(newPathLab(), newPathRun(), newPathShell(), newPathPcap(), newPathProbe())
 	return c
 }

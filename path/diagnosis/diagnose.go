@@ -41,8 +41,7 @@ const (
 // their kind and the round trip under load say. The cause is the one with the largest share, if that is
 // large enough and clearly larger than the next; else it is not clear.
 func Diagnose(e Evidence) Diagnosis {
-	parts := divide(&e)
-	slices.SortStableFunc(parts, func(a, b claim) int { return cmp.Compare(b.Share, a.Share) })
+	parts := sorted(divide(&e))
 	first := leading(parts)
 	d := Diagnosis{Part: Part{Cause: NotClear}}
 	for i, p := range parts {
@@ -64,6 +63,11 @@ func Diagnose(e Evidence) Diagnosis {
 		d.Sentence, d.Advice = unclear(&e, d.Others)
 	}
 	return d
+}
+
+func sorted(parts []claim) []claim {
+	slices.SortStableFunc(parts, func(a, b claim) int { return cmp.Compare(b.Share, a.Share) })
+	return parts
 }
 
 // leading is which of the parts may be the cause, -1 if none takes enough; the largest comes first. Slow start is the ground on which a

@@ -99,6 +99,8 @@ type Conn struct {
 	TLS     *tls.ConnectionState // nil without
 	timeout time.Duration
 
+	sampling tcpinfo.Sampling
+
 	raw  net.Conn
 	rec  *tcpinfo.Recorder
 	nc   net.Conn
@@ -111,7 +113,7 @@ type Conn struct {
 func (c *Client) Connect(ctx context.Context, u *url.URL) (_ *Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
-	x := &Conn{Begin: time.Now(), timeout: c.timeout()}
+	x := &Conn{Begin: time.Now(), timeout: c.timeout(), sampling: c.sampling()}
 	addresses, port, err := c.find(ctx, u)
 	x.Phases.DNS = time.Since(x.Begin)
 	if err != nil {
@@ -130,7 +132,7 @@ func (c *Client) Connect(ctx context.Context, u *url.URL) (_ *Conn, err error) {
 			x.Close()
 		}
 	}()
-	if x.rec, err = tcpinfo.Record(x.raw, tcpinfo.Sampling{Every: c.Every, Most: 1 << 13}); err != nil {
+	if x.rec, err = tcpinfo.Record(x.raw, x.sampling); err != nil {
 		return nil, &StepError{"connect", err}
 	}
 	if a, ok := x.raw.RemoteAddr().(*net.TCPAddr); ok {
@@ -242,8 +244,21 @@ func (c *Client) handshake(ctx context.Context, x *Conn, u *url.URL) error {
 	return nil
 }
 
-// Course is the samples of TCP_INFO so far. Close ends them.
-func (x *Conn) Course() []tcpinfo.Sample { return x.rec.Stop() }
+// sampling is how TCP_INFO is read.
+func (c *Client) sampling() tcpinfo.Sampling { return tcpinfo.Sampling{Every: c.Every, Most: 1 << 13} }
+
+// Course is the samples of TCP_INFO so far.
+func (x *Conn) Course() []tcpinfo.Sample { return x.rec.Course() }
+
+// Again forgets the samples so far, for the next exchange to have its own.
+func (x *Conn) Again() error {
+	x.rec.Stop()
+	r, err := tcpinfo.Record(x.raw, x.sampling)
+	if err == nil {
+		x.rec = r
+	}
+	return err
+}
 
 // Close takes a last sample and ends the connection.
 func (x *Conn) Close() error {

@@ -2,6 +2,7 @@ package tcpinfo
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -112,6 +113,18 @@ func (r *Recorder) Stop() []Sample {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.course
+}
+
+// Course takes a sample now and returns all that are kept so far; the recorder goes on.
+func (r *Recorder) Course() []Sample {
+	select {
+	case <-r.end:
+	default:
+		r.sample()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.course)
 }
 
 // Recorded makes a listener that records every connection that it accepts. When one is

@@ -1,0 +1,283 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headway-lab/headway/path/diagnosis"
+	"github.com/headway-lab/headway/path/tcpinfo"
+	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/trial"
+	"github.com/headway-lab/headway/wire"
+)
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// figures are the metrics, in ms but for the last.
+var figures = []struct {
+	report.Metric
+	of func(*one) float64
+}{
+	{report.Metric{Name: "total", Unit: "ms", Better: "lower"}, func(x *one) float64 { return ms(x.Phases.Total()) }},
+	{report.Metric{Name: "first byte", Unit: "ms", Better: "lower"}, func(x *one) float64 { return ms(x.Phases.Total() - x.Phases.Transfer) }},
+	{report.Metric{Name: "dns", Unit: "ms", Better: "lower", Minor: true}, func(x *one) float64 { return ms(x.Phases.DNS) }},
+	{report.Metric{Name: "connect", Unit: "ms", Better: "lower", Minor: true}, func(x *one) float64 { return ms(x.Phases.Connect) }},
+	{report.Metric{Name: "tls", Unit: "ms", Better: "lower", Minor: true}, func(x *one) float64 { return ms(x.Phases.TLS) }},
+	{report.Metric{Name: "send", Unit: "ms", Better: "lower", Minor: true}, func(x *one) float64 { return ms(x.Phases.Send) }},
+	{report.Metric{Name: "wait", Unit: "ms", Better: "lower", Minor: true}, func(x *one) float64 { return ms(x.Phases.Wait) }},
+	{report.Metric{Name: "transfer", Unit: "ms", Better: "lower", Minor: true}, func(x *one) float64 { return ms(x.Phases.Transfer) }},
+	{report.Metric{Name: "body", Unit: "bytes", Better: "lower", Minor: true}, func(x *one) float64 { return float64(x.Body) }},
+}
+
+// report says what the first rounds of the ways found; nil if there is nothing.
+func (o *Options) report(ways []*way, rounds int, begin time.Time) *report.Report {
+	variants := make([]trial.Variant, len(ways))
+	samples := make([][]trial.Sample, len(ways))
+	measured := false
+	for i, w := range ways {
+		w.runs = w.runs[:min(rounds, len(w.runs))]
+		name := w.Name
+		if name == "" {
+			name = "as it is"
+		}
+		variants[i] = trial.Variant{Name: name, Group: w.Group}
+		for _, x := range w.runs {
+			var s trial.Sample
+			if x != nil {
+				measured = true
+				s = trial.Sample{}
+				for _, f := range figures {
+					s[f.Name] = f.of(x)
+				}
+			}
+			samples[i] = append(samples[i], s)
+		}
+	}
+	if !measured {
+		return nil
+	}
+	r := &report.Report{
+		Schema: report.Schema, Verb: "path probe", Started: begin, Listed: true,
+		Environment: report.Environment{
+			Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Seed: o.Seed,
+			More: o.circumstances(ways),
+		},
+		Warnings: []string{},
+	}
+	plan := trial.Plan{Seed: o.Seed}
+	for _, f := range figures {
+		r.Metrics = append(r.Metrics, f.Metric)
+	}
+	plan.Metrics = r.Metrics
+	r.Cases = trial.Cases(plan, variants, samples)
+	for i, w := range ways {
+		// Effects are of pairs; what each took by itself is told as the median.
+		for _, f := range figures {
+			if _, there := r.Cases[i].Values[f.Name]; there {
+				r.Cases[i].Values[f.Name] = medianOf(over(w.runs, f.of))
+			}
+		}
+		if w.Group != "" && !slices.ContainsFunc(r.Groups, func(g report.Group) bool { return g.Name == w.Group }) {
+			r.Groups = append(r.Groups, report.Group{Name: w.Group})
+		}
+	}
+	u, _ := wire.ParseURL(o.URL)
+	r.Question = fmt.Sprintf("Where does the time of %s go?", u.Redacted())
+	if len(o.Try) > 0 {
+		r.Question = fmt.Sprintf("What changes the time of %s?", u.Redacted())
+	}
+	o.diagnose(r, ways)
+	r.Tables = append(r.Tables, phases(ways), asCurl(ways), sockets(ways))
+	r.Plots = append(r.Plots, course(ways), arrival(ways))
+	o.warn(r, ways)
+	return r
+}
+
+// label is what a way is called in a table.
+func (w *way) label() string {
+	if w.Name == "" {
+		return "median"
+	}
+	return w.Name
+}
+
+// circumstances are those of the first exchange that worked.
+func (o *Options) circumstances(ways []*way) map[string]string {
+	more := map[string]string{}
+	for _, w := range ways {
+		for _, x := range w.good() {
+			c := x.conn
+			more["server"] = c.Remote.String()
+			more["protocol"] = "HTTP/1.1"
+			if c.HTTP2 {
+				more["protocol"] = "HTTP/2"
+			}
+			if c.TLS != nil {
+				more["tls"] = fmt.Sprintf("%#x", c.TLS.Version)
+				if v := map[uint16]string{0x303: "1.2", 0x304: "1.3"}[c.TLS.Version]; v != "" {
+					more["tls"] = v
+				}
+			}
+			if len(x.course) > 0 {
+				more["tcp options"] = x.course[0].Options.String()
+			}
+			more["status"] = fmt.Sprint(x.Status)
+			return more
+		}
+	}
+	return more
+}
+
+// diagnose says what took the time, in words.
+func (o *Options) diagnose(r *report.Report, ways []*way) {
+	table := report.Table{Title: "What the time went for, % of the total"}
+	var causes []diagnosis.Cause
+	shares := map[diagnosis.Cause][]float64{}
+	told := false
+	for i, w := range ways {
+		table.Columns = append(table.Columns, report.Column{Name: w.label(), Unit: "%"})
+		var all []diagnosis.Evidence
+		for _, x := range w.good() {
+			all = append(all, x.evidence)
+		}
+		if len(all) == 0 {
+			continue
+		}
+		e := diagnosis.Median(all)
+		d := diagnosis.Diagnose(e)
+		for _, p := range diagnosis.Shares(e) {
+			if shares[p.Cause] == nil {
+				causes = append(causes, p.Cause)
+				shares[p.Cause] = make([]float64, len(ways))
+			}
+			shares[p.Cause][i] = 100 * p.Share
+		}
+		agree := 0
+		for _, e := range all {
+			if diagnosis.Diagnose(e).Cause == d.Cause {
+				agree++
+			}
+		}
+		text := fmt.Sprintf("%s (%d of %d exchanges by themselves say so): %s.", capital(string(d.Cause)), agree, len(all), d.Sentence)
+		if d.Cause == diagnosis.NotClear {
+			text = fmt.Sprintf("What limits it is not clear: %s.", d.Sentence)
+		}
+		if d.Advice != "" {
+			text += " What to do: " + d.Advice + "."
+		}
+		if !told {
+			told = true
+			t := medianOf(over(w.runs, figures[0].of))
+			r.Answer = fmt.Sprintf("%s%s takes %.4g ms%s. %s", ofName(w), strings.TrimPrefix(method(w), "GET "), t.Value, within(t), text)
+			continue
+		}
+		for k := range r.Groups {
+			if r.Groups[k].Name == w.Group {
+				r.Groups[k].Notes = append(r.Groups[k].Notes, w.Name+": "+text)
+			}
+		}
+	}
+	for _, c := range causes {
+		table.Rows = append(table.Rows, report.Row{Name: string(c), Values: shares[c]})
+	}
+	if len(table.Rows) > 0 {
+		r.Tables = append(r.Tables, table)
+	}
+}
+
+func method(w *way) string { return w.request.Method + " " + w.request.URL.Redacted() }
+
+func ofName(w *way) string {
+	if w.Name == "" {
+		return ""
+	}
+	return "With " + w.Name + ", "
+}
+
+func within(v report.Value) string {
+	if math.IsInf(v.Low, -1) {
+		return fmt.Sprintf(" (median of %d)", v.N)
+	}
+	return fmt.Sprintf(" (median of %d, interval %.4g to %.4g)", v.N, v.Low, v.High)
+}
+
+func capital(s string) string {
+	if s == "dns" || s == "tls" {
+		return strings.ToUpper(s)
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// warn says what the reader could miss.
+func (o *Options) warn(r *report.Report, ways []*way) {
+	add := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	for _, w := range ways {
+		if w.failed > 0 {
+			add("%s%d of %d exchanges failed and do not count, the last one so: %v", prefix(w), w.failed, len(w.runs), w.fault)
+		}
+		statuses := map[int]int{}
+		sizes := map[int64]int{}
+		var encoding, location string
+		for _, x := range w.good() {
+			statuses[x.Status]++
+			sizes[x.Body]++
+			encoding, location = x.encoding, x.location
+		}
+		for s, n := range statuses {
+			switch {
+			case s >= 300 && s < 400:
+				add("%s%d answers are a redirection (%d) to %s, which is not followed: probe that URL", prefix(w), n, s, location)
+			case s >= 400:
+				add("%s%d answers have status %d: the time is that of an error", prefix(w), n, s)
+			}
+		}
+		if w.Group == "encoding" && w.Name != "identity" && encoding != w.Name {
+			add("%s the server does not compress so, its answers have Content-Encoding %q", prefix(w), encoding)
+		}
+		if w.keep {
+			for _, x := range w.good() {
+				if !x.Reused {
+					add("%s the server ends connections, some exchanges had to make a new one", prefix(w))
+					break
+				}
+			}
+		}
+		if w.Group == "congestion control" {
+			if good := w.good(); len(good) > 0 && !good[0].evidence.Upload {
+				add("%s the congestion control is this side's, which sends requests only; the download's is the server's: set it there (net.ipv4.tcp_congestion_control, or in its listener)", prefix(w))
+			}
+		}
+	}
+	for _, w := range ways {
+		if good := w.good(); len(good) > 0 {
+			if missing := missing(good[0].course); len(missing) > 0 {
+				add("this kernel's TCP_INFO lacks %s, so that the diagnosis knows less", strings.Join(missing, ", "))
+			}
+			break
+		}
+	}
+}
+
+// missing are the fields that a diagnosis would have liked.
+func missing(course []tcpinfo.Sample) []string {
+	var names []string
+	if len(course) > 0 {
+		for _, name := range []string{"ReceiveWindow", "OutOfOrder", "SendWindow", "DSACKDups"} {
+			if !course[0].Known(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func prefix(w *way) string {
+	if w.Name == "" {
+		return ""
+	}
+	return w.Name + ": "
+}
