@@ -39,13 +39,12 @@ type key struct{ a, b endpoint }
 // Analyzer is an analysis under way. Its captures are parts of one, in order.
 type Analyzer struct {
 	Analysis
-	o        Options
-	table    map[key]*Connection
-	kept     []*Connection
-	numbers  int
-	budget   budget
-	names    resolver
-	backward int64
+	o       Options
+	table   map[key]*Connection
+	kept    []*Connection
+	numbers int
+	budget  budget
+	names   resolver
 }
 
 // points is how many points the series of an analysis may hold, at about 16 bytes.

@@ -30,7 +30,6 @@ type half struct {
 	una      int64   // where the acknowledged ones do
 	edge     int64   // where the receiver's window ends
 	scaled   bool    // edge is known: the scale of windows is
-	rawMax   uint16  // the greatest window, unscaled
 	sackHigh int64   // the greatest position that SACK has told of
 	dups     int     // duplicate acknowledgements in a row
 	ackAt    int64   // when una was last advanced, or the window
@@ -52,13 +51,12 @@ type half struct {
 
 	acks    []ackSeen // known here and not yet to the sender
 	seen    ackSeen   // the last one that the sender had when it sent the last segment
-	view    view
-	srtt    float64  // RFC 6298, ns, of the whole path
-	var4    float64  // 4 * rttvar
-	near    int64    // least time from here to the sender and back, ns; 0 is unknown
-	far     int64    // the same to the receiver
-	nears   int      // samples
-	nearest [8]int64 // the last ones
+	srtt    float64   // RFC 6298, ns, of the whole path
+	var4    float64   // 4 * rttvar
+	near    int64     // least time from here to the sender and back, ns; 0 is unknown
+	far     int64     // the same to the receiver
+	nears   int       // samples
+	nearest [8]int64  // the last ones
 	fars    int
 
 	round    round

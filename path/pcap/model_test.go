@@ -56,7 +56,6 @@ type model struct {
 
 	// The truth.
 	lost, fast, timeouts, afterTimeout, vain, reordered int
-	rounds                                              int
 }
 
 // captured is a packet as it passes the capture.
@@ -105,10 +104,8 @@ func (m *model) capture(data bool, at int64, s segment) {
 		s.src, s.dst = s.dst, s.src
 	}
 	s.timestamps = m.stamps
-	pass := m.delay
-	if data {
-		pass = time.Duration(float64(m.delay) * m.place)
-	} else {
+	pass := time.Duration(float64(m.delay) * m.place)
+	if !data {
 		pass = time.Duration(float64(m.delay) * (1 - m.place))
 	}
 	m.packets = append(m.packets, captured{modelBegin + at + int64(pass), encode(s, m.v6)})

@@ -18,7 +18,7 @@ const maxPacket = 262144
 
 // A block of pcapng is read whole up to this size; what is longer is skipped, but for a
 // packet, which is then damage.
-const maxBlock = 1 << 20
+const maxBlock = maxPacket + 1<<16
 
 // Packet is one of a capture.
 type Packet struct {
@@ -80,7 +80,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	head, err := p.r.Peek(4)
 	if len(head) < 4 {
 		p.Close()
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err != nil && ofReading(err) {
 			return nil, err
 		}
 		return nil, ErrNoCapture
@@ -183,12 +183,17 @@ func (p *Reader) peek(n int, of string) ([]byte, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, p.damage("the compressed file ends early")
 	default:
-		var path interface{ Timeout() bool } // errors of files and pipes have it
-		if errors.As(err, &path) {
+		if ofReading(err) {
 			return nil, fmt.Errorf("reading after packet %d: %w", p.number, err)
 		}
 		return nil, p.damage("%v", err)
 	}
+}
+
+// ofReading says that an error is that of a file or a pipe, not of what it holds.
+func ofReading(err error) bool {
+	var system interface{ Timeout() bool } // errors of the system have it
+	return errors.As(err, &system)
 }
 
 // skip goes on by n bytes.
