@@ -88,7 +88,7 @@
   let options = [], chosen = -1, moved = false, asking = null, timer = 0;
   find.setAttribute("role", "combobox");
   for (const [k, v] of [["aria-autocomplete", "list"], ["aria-expanded", "false"], ["aria-controls", "found"], ["aria-haspopup", "listbox"]]) find.setAttribute(k, v);
-  const shut = () => { found.hidden = true; find.setAttribute("aria-expanded", "false"); find.removeAttribute("aria-activedescendant"); chosen = -1; moved = false };
+  const shut = () => { clearTimeout(timer); asking?.abort(); found.hidden = true; find.setAttribute("aria-expanded", "false"); find.removeAttribute("aria-activedescendant"); chosen = -1; moved = false };
   const choose = i => {
     chosen = i;
     options.forEach((o, k) => o.setAttribute("aria-selected", k === i));
