@@ -163,7 +163,8 @@ func (e Entry) again(user bool) (int, error) {
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 		if os.Geteuid() != 0 {
 			for c := range uintptr(unix.CAP_LAST_CAP + 1) {
-				if r, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err == nil && r == 1 {
+				// All that the kernel has: a new namespace begins with every one.
+				if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err == nil {
 					a.AmbientCaps = append(a.AmbientCaps, c)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,6 +85,43 @@ var programs = map[string]func() int{
 			return 4
 		}
 	},
+	// Without /dev/net/tun, as in many containers.
+	"without tun": func() int {
+		if err := unix.Mount("none", "/dev/net", "tmpfs", 0, ""); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		l, err := New(Conditions{}, Conditions{})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		defer l.Close()
+		ln, err := l.B.Listen("tcp", 80, "")
+		if err == nil {
+			_, err = l.A.Dial(context.Background(), "tcp", 80, "")
+			ln.Close()
+		}
+		fmt.Println(l.Devices(), err)
+		return 0
+	},
+	// Where user namespaces are forbidden by the setting that each of them has of its own.
+	"forbidden": func() int {
+		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		runtime.LockOSThread()
+		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		c := exec.Command("/proc/self/exe")
+		c.Env = append(os.Environ(), program+"=plain")
+		out, err := c.CombinedOutput()
+		fmt.Printf("%s%v\n", strings.ReplaceAll(string(out), ErrForbidden.Error(), "FORBIDDEN"), err)
+		return 0
+	},
 	"parent": func() int {
 		c := exec.Command("sleep", "1000")
 		c.Stdout = os.Stdout // who holds it lives
@@ -101,6 +139,11 @@ var told = make(chan os.Signal, 9)
 
 // runProgram is what TestMain does in a process that is to be a program; it returns if this is none.
 func runProgram() {
+	if os.Getenv(program) == "plain" {
+		_, _, err := Enter(context.Background())
+		fmt.Println(err)
+		os.Exit(5)
+	}
 	name, processes := strings.CutPrefix(os.Getenv(program), "processes ")
 	f := programs[name]
 	if f == nil {
@@ -184,6 +227,25 @@ func TestAnOrdinaryUserHasALinkAndEveryCongestionControl(t *testing.T) {
 		if said, code := end(t, cmd, r); code != 0 || said != "user 65534\n" {
 			t.Errorf("%s: status %d, %q", name, code, said)
 		}
+	}
+}
+
+func TestWithoutTUN(t *testing.T) {
+	for _, ordinary := range []bool{false, true} {
+		cmd, r := start(t, "processes without tun", ordinary)
+		if said, _ := end(t, cmd, r); said != "veth <nil>\n" {
+			t.Errorf("ordinary %v: %q", ordinary, said)
+		}
+	}
+}
+
+// Who may do neither is told why.
+func TestForbidden(t *testing.T) {
+	cmd, r := start(t, "processes forbidden", true)
+	said, _ := end(t, cmd, r)
+	want := "FORBIDDEN: it takes root, or a user namespace, and user.max_user_namespaces is 0; set it to 10000 (fork/exec /proc/self/exe: no space left on device)\nexit status 5\n"
+	if said != want {
+		t.Errorf("%q, want %q", said, want)
 	}
 }
 

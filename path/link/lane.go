@@ -109,13 +109,30 @@ const batch = 64
 // run carries packets until stop.
 func (l *lane) run() {
 	runtime.LockOSThread() // and never unlocked: the thread's timer slack goes with it
-	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	prompt()
 	for {
 		next, more := l.turn()
 		if !more && !l.wait(next) {
 			return
 		}
 	}
+}
+
+// prompt makes the thread run as soon as it has something to do, as far as it is allowed to. What fails here
+// costs accuracy, which is measured, and nothing else.
+func prompt() {
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	a, err := unix.SchedGetAttr(0, 0)
+	if err != nil || a.Policy != unix.SCHED_NORMAL {
+		return
+	}
+	// Linux 6.12 and later: who asks for short turns gets the next one sooner, and anybody may. Before
+	// that the kernel takes no notice.
+	a.Runtime = uint64(100 * time.Microsecond)
+	unix.SchedSetAttr(0, a, 0)
+	// Where this is allowed, which takes root, others do not come first.
+	a.Nice = -15
+	unix.SchedSetAttr(0, a, 0)
 }
 
 // turn lets go of what is due and takes what has come. It returns when the next packet is due, -1 if none is held, and
