@@ -11,7 +11,7 @@ import (
 
 // phases are the steps one after the other, and what share each has.
 func phases(ways []*way) report.Table {
-	t := report.Table{Title: "Phases, one after the other (they add up)"}
+	t := report.Table{Title: "Phases, one after the other (those of an exchange add up to its total)"}
 	rows := []struct {
 		name string
 		of   func(*one) float64
