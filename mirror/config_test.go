@@ -18,7 +18,7 @@ path: "{id}.txt"
 `
 
 func env(name string) (string, bool) {
-	v, ok := map[string]string{"TOKEN": "very secret", "HOST": "localhost:1", "BRACE": "{id}"}[name]
+	v, ok := map[string]string{"TOKEN": "very secret", "HOST": "localhost:1", "BRACE": "{id}", "EMPTY": ""}[name]
 	return v, ok
 }
 
@@ -56,6 +56,17 @@ func TestFaultsOfConfigs(t *testing.T) {
 		{"path:", "check: sometimes\npath:", "want presence, size or etag"},
 		{"path:", "names: dos\npath:", "want unix or portable"},
 		{"path:", "retry: {attempts: 0}\npath:", "retry.attempts"},
+		{"path:", "headers: {Authorization: Bearer $TOKEN}\npath:", "c.yaml:6: headers.Authorization: $TOKEN would be sent as it stands; write ${TOKEN}"},
+		{"/records\n", "/records?key=$TOKEN\n", "write ${TOKEN}"},
+		{"path:", "headers: {Authorization: 'Bearer ${EMPTY}'}\npath:", "c.yaml:6: headers.Authorization: the variable EMPTY of the environment is empty"},
+		{"http://localhost:1/records\n", "localhost:1/records\n", "c.yaml:2: list.url: want http:// or https:// in front"},
+		{"http://localhost:1/records\n", "127.0.0.1:1/records\n", "c.yaml:2: list.url: want http:// or https:// in front"},
+		{"http://localhost:1/records/{id}", "127.0.0.1:1/{id}", "c.yaml:5: record.url: want http:// or https:// in front"},
+		{good, "path: x\nlist: {url: http://h/p?n=8, records: '.[]'}\n", "c.yaml:2: YAML: did not find expected ',' or '}'; a URL within {...} has to be quoted"},
+		{"path:", "x: {url: http://h/{id}}\npath:", "c.yaml:6: YAML: did not find expected ',' or '}'; a URL within {...} has to be quoted"},
+		{"  records: .records[]", "  records: .records[]\n  page: {parameter: offset}", "c.yaml:4: list.page: offset counts records"},
+		{"  records: .records[]", "  records: .records[]\n  page: {parameter: page, end: 200}", "list.page.end"},
+		{"{id}.txt", "{created:yyyy/mm}/{id}.txt", "c.yaml:6: path: "},
 		{"path:", "a: &x 1\npath:", "there is no field a"},
 		{"path: ", "path: &x ", "anchors"},
 		{"  records: .records[]", "  records: .records[]\n  link: true\n  cursor: {next: .n}", "one of page, cursor and link"},

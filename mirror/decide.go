@@ -95,8 +95,11 @@ func (r *run) turn(l *lister, at *place, records []any) error {
 // fitting ends the first run of a mirror where the config fits no record of the first page:
 // it would fit none of the others.
 func (r *run) fitting(records []any) error {
-	if len(records) < 2 || r.had > 0 {
+	if len(records) == 0 || r.had > 0 {
 		return nil
+	}
+	if _, list := records[0].([]any); len(records) == 1 && !list {
+		return nil // one record may be at fault itself
 	}
 	var first error
 	for _, record := range records {
@@ -107,6 +110,9 @@ func (r *run) fitting(records []any) error {
 		if first == nil {
 			first = err
 		}
+	}
+	if len(records) == 1 {
+		return fmt.Errorf("the config does not fit the first page: %w", first)
 	}
 	return fmt.Errorf("the config fits none of the %d records of the first page: %w; --dry-run shows what becomes of them", len(records), first)
 }

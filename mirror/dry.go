@@ -13,18 +13,19 @@ func DryRun(ctx context.Context, c *Config, n int, w io.Writer) error {
 	defer f.close()
 	l := newLister(f, c, "")
 	defer l.close()
-	paths := map[string]bool{}
-	wrong := 0
-	for done := 0; done < n && !l.end; {
+	d := dry{run: run{c: c, ctx: ctx, style: c.read.style}, ids: map[uint64]bool{}, paths: map[string]bool{}}
+	wrong, done := 0, 0
+	for done < n && !l.end {
 		records, err := l.next(ctx)
 		if err != nil {
 			return explained(c.redacted(err))
 		}
 		for _, record := range records {
-			if done++; done > n {
+			if done == n {
 				break
 			}
-			line, ok := c.place(record, paths)
+			done++
+			line, ok := d.place(record)
 			if !ok {
 				wrong++
 			}
@@ -33,30 +34,36 @@ func DryRun(ctx context.Context, c *Config, n int, w io.Writer) error {
 			}
 		}
 	}
-	if wrong > 0 {
+	switch {
+	case done == 0:
+		return fmt.Errorf("list.records, %s, finds no records", c.List.Records)
+	case wrong > 0:
 		return fmt.Errorf("%w: %d of those above", ErrSome, wrong)
 	}
 	return nil
 }
 
-// place says where a record would go.
-func (c *Config) place(record any, paths map[string]bool) (string, bool) {
-	style := c.read.style
-	b, err := c.read.path.Path(nil, record, style)
-	if err != nil {
+// dry is a run that fetches nothing.
+type dry struct {
+	run
+	ids   map[uint64]bool
+	paths map[string]bool
+}
+
+// place says where a record would go, as decide does.
+func (d *dry) place(record any) (string, bool) {
+	it, _, err := d.make(record, nil)
+	switch {
+	case d.ids[it.id] && err == nil:
+		return it.path + "  is there once more: the list names this record again", true
+	case err != nil:
 		return "failed: " + err.Error(), false
+	case d.paths[it.path]:
+		return "failed: another record has the path " + it.path, false
 	}
-	line := string(b)
-	if paths[line] {
-		return "failed: a second record with the path " + line, false
+	d.ids[it.id], d.paths[it.path] = true, true
+	if it.inline {
+		return it.path, true
 	}
-	paths[line] = true
-	if c.read.url != nil {
-		u, err := c.read.url.Expand(nil, record)
-		if err != nil {
-			return "failed: " + err.Error(), false
-		}
-		line += "  " + string(u)
-	}
-	return line, true
+	return it.path + "  " + it.url, true
 }

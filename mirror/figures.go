@@ -47,13 +47,22 @@ func (x *Result) Report(seed uint64) *report.Report {
 		Cases:    []report.Case{{Name: "mirror", Baseline: true, Params: map[string]float64{"workers": float64(x.workers)}, Values: values}},
 		Warnings: x.warnings(),
 	}
+	if x.Err != nil {
+		r.Error = x.Err.Error()
+	}
 	counts := report.Table{Title: "What was done", Columns: []report.Column{{Name: "number"}}}
 	add := func(name string, n int64) {
 		counts.Rows = append(counts.Rows, report.Row{Name: name, Values: report.Figures{float64(n)}})
 	}
 	add("stored", x.Stored)
 	add("there before", x.There)
+	if n := x.Listed - x.Duplicates - x.Stored - x.There - (x.Failed - x.Unlisted); x.Resumed && x.Complete && n > 0 {
+		add("of the runs before that this one has gone on with", n)
+	}
 	add("failed", x.Failed)
+	if x.Pending > 0 {
+		add("failed before, and not tried again", x.Pending)
+	}
 	add("duplicates in the list", x.Duplicates)
 	add("bytes", x.Bytes)
 	add("pages of the list", x.Pages)

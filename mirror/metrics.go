@@ -62,6 +62,7 @@ func (p *Progress) prometheus(w io.Writer) {
 	one("list_pages_total", "counter", "Pages of the list that were read.", float64(p.Pages))
 	one("retries_total", "counter", "Requests sent again.", float64(p.Retries))
 	one("slowdowns_total", "counter", "Answers that asked for patience.", float64(p.Slowed))
+	one("held_back_seconds", "gauge", "For how long the server holds requests back from now on.", p.Held.Seconds())
 	one("connections_made_total", "counter", "Connections made.", float64(p.Dialed))
 	one("connections_open", "gauge", "Connections that there are now.", float64(p.Open))
 	one("workers", "gauge", "Workers.", float64(p.Workers))

@@ -54,21 +54,44 @@ func (r *run) result(pending int64) *Result {
 	if x.Sizes > 0 {
 		warning := "%s not as long as record.size says"
 		if r.c.Check == "size" {
-			warning += ": check: size fetches them again in every run"
+			warning += ": check: size fetches %s again in every run"
+			x.warn(warning, are(x.Sizes), them(x.Sizes))
+		} else {
+			x.warn(warning, are(x.Sizes))
 		}
-		x.warn(warning, are(x.Sizes))
 	}
 	if x.Gone > 0 {
 		x.warn("%s failed in an earlier run, left the list since, and cannot be had any more: no failure now", have(x.Gone))
 	}
 	if r.fresh && x.There > 0 {
-		x.warn("%s were there before the first run, and were taken as they are (check: %s)", counted(x.There), r.c.Check)
+		x.warn("%s there before the first run, and taken %s (check: %s)", was(x.There), as(x.There), r.c.Check)
 	}
 	return x
 }
 
 func (x *Result) warn(format string, args ...any) {
 	x.Warnings = append(x.Warnings, fmt.Sprintf(format, args...))
+}
+
+func was(n int64) string {
+	if n == 1 {
+		return "1 record was"
+	}
+	return grouped(n) + " records were"
+}
+
+func as(n int64) string {
+	if n == 1 {
+		return "as it is"
+	}
+	return "as they are"
+}
+
+func them(n int64) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 func are(n int64) string {

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,8 +120,8 @@ func ParseKnob(s string) (Knob, error) {
 type Try struct {
 	Config *Config
 	Knobs  []Knob
-	// Dir is where files are written, and removed again, so that the disk has its part; it has to exist or
-	// be one that can be made.
+	// Dir is where files are written that get no name, so that the disk has its part; what has to be made for
+	// them is removed again. "" is a directory for temporary files.
 	Dir      string
 	Rounds   int
 	Time     time.Duration // of one trial
@@ -161,6 +165,15 @@ func (t Try) Run(ctx context.Context) (*report.Report, error) {
 	if err := t.raise(); err != nil {
 		return nil, err
 	}
+	if err := t.one(ctx, records); err != nil {
+		return nil, err
+	}
+	clean, err := t.place()
+	if err != nil {
+		return nil, explained(err)
+	}
+	defer clean()
+	seen := &losses{kinds: map[string]int64{}}
 	var variants []trial.Variant
 	for _, k := range t.Knobs {
 		for _, v := range k.Values {
@@ -169,7 +182,7 @@ func (t Try) Run(ctx context.Context) (*report.Report, error) {
 				return nil, err
 			}
 			x := trial.Variant{Name: k.Name + " " + v, Group: k.Name, Measure: func(ctx context.Context) (trial.Sample, error) {
-				return t.measure(ctx, s, records)
+				return t.measure(ctx, s, records, seen)
 			}}
 			if n, err := strconv.ParseFloat(v, 64); err == nil {
 				x.Params = map[string]float64{k.Name: n}
@@ -196,6 +209,17 @@ func (t Try) Run(ctx context.Context) (*report.Report, error) {
 		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: t.Seed, More: map[string]string{
 			"workers": strconv.Itoa(t.Config.HTTP.Workers), "idle connections": strconv.Itoa(t.Config.idle()), "records": strconv.Itoa(len(records))}},
 		Metrics: plan.Metrics, Cases: cases, Warnings: []string{},
+	}
+	for i := range r.Cases {
+		for name, v := range r.Cases[i].Values {
+			if v.Low < 0 { // as the interval of a mean may; nothing here can be
+				v.Low = 0
+				r.Cases[i].Values[name] = v
+			}
+		}
+	}
+	if w := seen.warning(); w != "" {
+		r.Warnings = append(r.Warnings, w)
 	}
 	for _, k := range t.Knobs {
 		r.Groups = append(r.Groups, report.Group{Name: k.Name})
@@ -276,8 +300,87 @@ func (t Try) sample(ctx context.Context) ([]item, error) {
 	return all, nil
 }
 
+// losses counts what went wrong in trials.
+type losses struct {
+	mu         sync.Mutex
+	done, lost int64
+	kinds      map[string]int64
+}
+
+func (f *losses) add(done int64, kinds map[string]int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.done += done
+	for k, n := range kinds {
+		f.kinds[k] += n
+		f.lost += n
+	}
+}
+
+func (f *losses) warning() string {
+	most := ""
+	for _, k := range slices.Sorted(maps.Keys(f.kinds)) {
+		if most == "" || f.kinds[k] > f.kinds[most] {
+			most = k
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s failed in the trials, most of them for: %s", grouped(f.lost), counted(f.done+f.lost), most)
+}
+
+// one fetches a record before all trials: where none can be had, there is nothing to compare.
+func (t Try) one(ctx context.Context, records []item) error {
+	f := newFetcher(ctx, t.Config, 1)
+	defer f.close()
+	var last error
+	for i := range min(len(records), 5) {
+		q, err := wire.NewRequest("", records[i].url, t.Config.read.header, nil)
+		if err != nil {
+			return err
+		}
+		last = f.retry(ctx, func() error {
+			x, err := f.do(ctx, q, f.gate(q.URL), f.t)
+			if err != nil {
+				return err
+			}
+			return x.Close()
+		})
+		if last == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return explained(t.Config.redacted(fmt.Errorf("no record could be had, so there is nothing to compare; the last failed with: %w", last)))
+}
+
+// place makes the directory for the trials; clean removes what was made.
+func (t *Try) place() (clean func(), err error) {
+	if t.Dir == "" {
+		if t.Dir, err = os.MkdirTemp("", "headway-try-"); err != nil {
+			return nil, err
+		}
+		return func() { os.RemoveAll(t.Dir) }, nil
+	}
+	own := filepath.Join(t.Dir, store.Own)
+	var made []string
+	for _, d := range []string{filepath.Join(own, "unfinished"), own, t.Dir} {
+		if _, err := os.Lstat(d); errors.Is(err, os.ErrNotExist) {
+			made = append(made, d)
+		}
+	}
+	return func() {
+		for _, d := range made {
+			os.Remove(d) // unless somebody has put something there
+		}
+	}, nil
+}
+
 // measure fetches for a while.
-func (t Try) measure(ctx context.Context, s *setting, records []item) (trial.Sample, error) {
+func (t Try) measure(ctx context.Context, s *setting, records []item, seen *losses) (trial.Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := &s.c
@@ -324,6 +427,7 @@ func (t Try) measure(ctx context.Context, s *setting, records []item) (trial.Sam
 			w := &worker{r: r, buf: make([]byte, bufferSize)}
 			defer w.leave()
 			var mine histogram.Histogram
+			lost := map[string]int64{}
 			last := time.Duration(0)
 			for {
 				now := time.Now()
@@ -339,8 +443,14 @@ func (t Try) measure(ctx context.Context, s *setting, records []item) (trial.Sam
 					last = max(last, time.Since(begin))
 				case ctx.Err() == nil || context.Cause(ctx) == errOver:
 					failed.Add(1)
+					what, _ := kind(err)
+					if context.Cause(ctx) == errOver {
+						what = "they were not done when the trial was over"
+					}
+					lost[what]++
 				}
 			}
+			seen.add(0, lost)
 			mu.Lock()
 			times.Merge(&mine)
 			took = max(took, last)
@@ -356,6 +466,7 @@ func (t Try) measure(ctx context.Context, s *setting, records []item) (trial.Sam
 	}
 	after, _ := limits.TimeWait()
 	n := done.Load()
+	seen.add(n, nil)
 	dialed := r.f.t.Counts().Dialed + made.Load()
 	x := trial.Sample{
 		metricRate.Name:    float64(n) / took.Minutes(),

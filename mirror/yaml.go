@@ -33,6 +33,9 @@ func decode(file string, src []byte, to any) (map[string]int, error) {
 			return nil, fault(0, "it is empty")
 		}
 		line, text := yamlFault(err)
+		if n, hint := inFlow(src); hint != "" && strings.Contains(text, "',' or '") {
+			line, text = max(line, n), text+hint
+		}
 		return nil, fault(line, "%s", text)
 	}
 	var second yaml.Node
@@ -57,6 +60,19 @@ func yamlFault(err error) (int, string) {
 	}
 	n, _ := strconv.Atoi(m[1])
 	return n, "YAML: " + strings.ReplaceAll(s[len(m[0]):], "\n", " ")
+}
+
+// bare is a URL with a query that nobody has quoted, within braces.
+var bare = regexp.MustCompile(`\{[^'"]*\bhttps?://[^'", }]*[?{]`)
+
+// inFlow finds the line of such a URL: to YAML its ? and braces mean something else there.
+func inFlow(src []byte) (int, string) {
+	for i, line := range bytes.Split(src, []byte("\n")) {
+		if bare.Match(line) {
+			return i + 1, "; a URL within {...} has to be quoted"
+		}
+	}
+	return 0, ""
 }
 
 type decoder struct {

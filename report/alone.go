@@ -33,6 +33,7 @@ func (r *Report) alone() *alone {
 		switch {
 		case math.IsInf(v.Low, -1) && math.IsInf(v.High, 1):
 			k.Interval = "not known"
+			a.Intervals = true
 		case v.Low != 0 || v.High != 0:
 			k.Interval = figure(v.Low) + " to " + figure(v.High)
 			a.Intervals = true
@@ -46,16 +47,19 @@ func (r *Report) alone() *alone {
 }
 
 func (a *alone) figures() figureView {
-	v := figureView{Columns: []string{"value", "interval"}}
+	v := figureView{Columns: []string{"value"}}
+	if a.Intervals {
+		v.Columns = append(v.Columns, "interval")
+	}
 	for _, k := range a.Figures {
-		v.Rows = append(v.Rows, figureRow{k.Name, []string{k.Value, k.Interval}})
+		v.Rows = append(v.Rows, figureRow{k.Name, []string{k.Value, k.Interval}[:len(v.Columns)]})
 	}
 	return v
 }
 
 func (a *alone) legend(r *Report) string {
 	if !a.Intervals {
-		return r.runs() + " run."
+		return "One run: no intervals."
 	}
 	return "Intervals at " + r.confidence() + "; " + r.runs() + " runs, or parts of one, behind each."
 }

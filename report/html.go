@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -389,7 +390,10 @@ func bars(m Metric, cases []Case, id, search func(int) string) barsView {
 			row.Effect, row.EffectInterval = signed(e.Percent)+" %", interval(e.Low, e.High)
 			row.Tone = m.tone(e)
 		case changed:
-			row.Effect, row.EffectInterval, row.Tone = noEffect, interval(e.Low, e.High), "none"
+			row.Effect, row.Tone = noEffect, "none"
+			if !math.IsInf(e.Low, -1) || !math.IsInf(e.High, 1) {
+				row.EffectInterval = interval(e.Low, e.High)
+			}
 		case c.Baseline:
 			row.Effect = baselined
 		}

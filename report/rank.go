@@ -160,18 +160,26 @@ func (r *Report) speedups() []float64 {
 	return slices.Compact(all)
 }
 
-// runs says how many runs stand behind the effects, or the values where there are none.
+// runs says how many runs stand behind the effects that decide, or the values where there are none.
 func (r *Report) runs() string {
 	low, high := math.MaxInt, 0
+	minor := map[string]bool{}
+	for _, m := range r.Metrics {
+		minor[m.Name] = m.Minor && len(r.major()) > 0
+	}
 	for _, effects := range []bool{true, false} {
 		for _, c := range r.Cases {
 			if effects {
-				for _, e := range c.Effects {
-					low, high = min(low, e.N), max(high, e.N)
+				for name, e := range c.Effects {
+					if !minor[name] {
+						low, high = min(low, e.N), max(high, e.N)
+					}
 				}
 			} else {
-				for _, v := range c.Values {
-					low, high = min(low, v.N), max(high, v.N)
+				for name, v := range c.Values {
+					if !minor[name] {
+						low, high = min(low, v.N), max(high, v.N)
+					}
 				}
 			}
 		}

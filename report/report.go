@@ -35,6 +35,8 @@ type Report struct {
 	Plots    []Plot   `json:"plots,omitempty"`
 	Tables   []Table  `json:"tables,omitempty"`
 	Warnings []string `json:"warnings"`
+	// Error says why the command failed, "" if it did not; people read it among the warnings.
+	Error string `json:"error,omitempty"`
 }
 
 // Environment says where and with what the figures were measured.

@@ -113,11 +113,16 @@ func (r *Report) rows(subjects []subject, t *terminal) (header []string, body []
 				if !measured && !changed {
 					continue
 				}
-				label := s.name
+				label, verdict := s.name, t.paint(s.tone, s.verdict)
 				if s.group != nil {
-					label += ": " + c.Name
+					label += ": " + strings.TrimPrefix(c.Name, s.name+" ")
+					if s.group.Verdict == "" { // nobody speaks for the group, so each case for itself
+						one := subject{cases: []Case{c}}
+						one.judge(r.major())
+						verdict = t.paint(one.tone, one.verdict)
+					}
 				}
-				row := []string{label, name, "", "", fmt.Sprint(max(v.N, e.N)), t.paint(s.tone, s.verdict)}
+				row := []string{label, name, "", "", fmt.Sprint(max(v.N, e.N)), verdict}
 				if measured {
 					row[2] = figure(v.Value)
 					if v.Low != 0 || v.High != 0 {

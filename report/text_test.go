@@ -87,3 +87,30 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// One case without intervals has no empty column for them; a case of a group has its own
+// verdict, and the name of the group once.
+func TestTextSaysNothingEmpty(t *testing.T) {
+	plain := func(v float64) map[string]Value { return map[string]Value{"rate": {Value: v, N: 4}} }
+	r := &Report{Schema: Schema, Verb: "mirror", Question: "Is it there?", Metrics: []Metric{{Name: "rate", Unit: "records/min", Better: "higher"}},
+		Cases: []Case{{Name: "mirror", Baseline: true, Values: plain(7)}}, Warnings: []string{}}
+	var b bytes.Buffer
+	if err := r.Text(&b, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "interval\n") || strings.Contains(b.String(), "n=1 run") {
+		t.Errorf("%s", &b)
+	}
+	r.Groups = []Group{{Name: "workers"}}
+	r.Cases = []Case{{Name: "workers 4", Group: "workers", Baseline: true, Values: plain(4)},
+		{Name: "workers 8", Group: "workers", Values: plain(8), Effects: map[string]Effect{"rate": {Percent: 100, Low: 90, High: 110, Confidence: .95, N: 4, Real: true}}}}
+	b.Reset()
+	if err := r.Text(&b, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "workers: 4") && !strings.HasSuffix(line, " baseline\n") || strings.HasPrefix(line, "workers: 8") && !strings.HasSuffix(line, " better\n") || strings.Contains(line, "workers: workers") {
+			t.Errorf("%q", line)
+		}
+	}
+}

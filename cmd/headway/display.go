@@ -29,8 +29,12 @@ type display struct {
 	lastShown time.Duration
 }
 
-// between is how long a display without a bar says nothing new about the same phase.
-const between = 5 * time.Second
+// between is how long a display without a bar says nothing new about the same phase, silent how long it says
+// nothing where there is nothing new.
+const (
+	between = 5 * time.Second
+	silent  = 30 * time.Second
+)
 
 func newDisplay(w io.Writer, quiet bool) *display {
 	d := &display{w: w, quiet: quiet, program: w}
@@ -72,7 +76,7 @@ func (d *display) event(e causal.Event) {
 		return
 	}
 	same := e.Phase == d.last.Phase
-	if same && (e.Text == d.last.Text || e.Elapsed < d.lastShown+between) {
+	if same && (e.Elapsed < d.lastShown+between || e.Text == d.last.Text && e.Elapsed < d.lastShown+silent) {
 		return
 	}
 	d.last, d.lastShown = e, e.Elapsed

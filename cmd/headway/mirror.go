@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,19 +34,20 @@ func newMirror() *cobra.Command {
 		Long: `Mirror reads the list of a REST service and pulls each record into a file of its
 own, under a path made of the record's fields. A file is whole or absent. A run
 that ends early, by a signal, a fault or kill -9, goes on where it was; what fails
-is named in .headway-mirror/failed.ndjson, and tried first by the next run.
+is named in .headway-mirror/failed.ndjson, and tried again by the next run.
 
 With --try it stores nothing, and measures what other settings would bring on the
 real service, in short trials that take turns.
 
-The exit status is 0 if all records are on disk, 1 if some failed or the run was
-interrupted, 2 if the command line or the config was wrong.`,
+The exit status is 0 if every record that the list has is on disk, 1 if some failed,
+the list says that it has more than it showed, or the run was interrupted, 2 if the
+command line or the config was wrong.`,
 		Example: `  headway mirror examples/records/mirror.yaml --to records
   headway mirror examples/records/mirror.yaml --dry-run 5
-  headway mirror examples/records/mirror.yaml --try workers=4,8,16 --try idle=2,16
+  headway mirror examples/records/mirror.yaml --try workers=4,8,16 --try idle=16,2
   headway mirror examples/records/mirror.yaml --to records --auto --metrics :9100`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+		Args: func(c *cobra.Command, args []string) error {
+			if _, _, ok := dryCount(c, args); !ok && len(args) != 1 {
 				return usagef("want one config, such as examples/records/mirror.yaml; got %d", len(args))
 			}
 			return nil
@@ -54,6 +57,12 @@ interrupted, 2 if the command line or the config was wrong.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := out.check(); err != nil {
+				return err
+			}
+			if n, file, ok := dryCount(c, args); ok {
+				dry, args = n, []string{file}
+			}
+			if err := set.sense(c); err != nil {
 				return err
 			}
 			config, err := mirror.Read(args[0], os.LookupEnv)
@@ -69,7 +78,7 @@ interrupted, 2 if the command line or the config was wrong.`,
 				}
 				return mirror.DryRun(c.Context(), config, dry, c.OutOrStdout())
 			}
-			if to == "" {
+			if to == "" && len(try) == 0 {
 				return usagef("--to is missing: want the directory for the records")
 			}
 			for _, s := range try {
@@ -133,8 +142,8 @@ interrupted, 2 if the command line or the config was wrong.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&to, "to", "", "the `DIR`ectory that the records go to")
-	f.IntVar(&dry, "dry-run", 20, "show where the first `N` records would go, and ask for none")
+	f.StringVar(&to, "to", "", "the `DIR`ectory that the records go to; with --try the one whose disk has its part")
+	f.IntVar(&dry, "dry-run", 20, "show where the first `N` records would go, 20 if not said, and ask for none")
 	f.Lookup("dry-run").NoOptDefVal = "20"
 	set.add(c)
 	f.BoolVar(&o.Auto, "auto", false, "find the number of workers and idle connections by trying, up to 256")
@@ -150,7 +159,57 @@ interrupted, 2 if the command line or the config was wrong.`,
 	c.MarkFlagDirname("to")
 	c.MarkFlagFilename("json", "json")
 	c.MarkFlagFilename("html", "html")
+	for name, words := range map[string][]string{
+		"format": {table, asJSON}, "check": {"presence", "size", "etag"}, "protocol": {"auto", "h1", "h2"},
+		"try":     {"workers=16,4,64", "idle=16,2", "request=10s,1s", "dial=30s,1s", "rate=0,100", "protocol=h1,h2", "transport=shared,per-call"},
+		"dry-run": {"5", "20", "100"}, "workers": {"4", "16", "64"}, "metrics": {":9100"},
+	} {
+		c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
 	return c
+}
+
+// dryCount finds the number in "--dry-run 5", which to pflag is an argument.
+func dryCount(c *cobra.Command, args []string) (n int, file string, ok bool) {
+	if len(args) != 2 || !c.Flags().Changed("dry-run") {
+		return 0, "", false
+	}
+	for i, a := range args {
+		if n, err := strconv.Atoi(a); err == nil {
+			return n, args[1-i], true
+		}
+	}
+	return 0, "", false
+}
+
+// sense refuses flags that would have no part in what is asked for.
+func (m *mirrorFlags) sense(c *cobra.Command) error {
+	said := c.Flags().Changed
+	for _, x := range []struct{ flag, with, why string }{
+		{"rounds", "", "it is for --try"},
+		{"trial", "", "it is for --try"},
+		{"try", "dry-run", "--dry-run fetches nothing"},
+		{"auto", "dry-run", "--dry-run fetches nothing"},
+		{"metrics", "dry-run", "--dry-run fetches nothing"},
+		{"json", "dry-run", "--dry-run makes no report"},
+		{"html", "dry-run", "--dry-run makes no report"},
+		{"format", "dry-run", "--dry-run makes no report"},
+		{"auto", "try", "--auto is for a mirror, --try compares settings"},
+		{"metrics", "try", "it is for a mirror"},
+		{"durable", "try", "--try stores nothing"},
+		{"check", "try", "--try fetches every record"},
+		{"workers", "auto", "--auto finds the number of workers"},
+		{"idle", "auto", "--auto keeps as many connections as there are workers"},
+	} {
+		if said(x.flag) && (x.with != "" && said(x.with) || x.with == "" && !said("try")) {
+			with := "with --" + x.with
+			if x.with == "" {
+				with = "without --try"
+			}
+			return usagef("--%s has no part %s: %s", x.flag, with, x.why)
+		}
+	}
+	return nil
 }
 
 // mirrorFlags say otherwise than the config.
@@ -195,7 +254,9 @@ func (m *mirrorFlags) apply(c *cobra.Command, to *mirror.Config) error {
 		}
 	}
 	if err := to.Validate(); err != nil {
-		return fmt.Errorf("--%w", err)
+		// The config names it by its section, the command line does not.
+		name, rest, _ := strings.Cut(err.Error(), ": ")
+		return fmt.Errorf("--%s: %s", name[strings.LastIndexByte(name, '.')+1:], rest)
 	}
 	return nil
 }

@@ -28,6 +28,12 @@ type output struct {
 
 // check finds out before a long run whether the files can be written after it.
 func (o output) check() error {
+	if o.json == "-" {
+		return usagef("--json - would be a file of that name: for standard output say --format json")
+	}
+	if o.html == "-" {
+		return usagef("--html - would be a file of that name: for standard output say --html /dev/stdout")
+	}
 	if o.json != "" && o.json == o.html {
 		return usagef("--json and --html both name %s", o.json)
 	}

@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -29,9 +31,16 @@ func main() {
 	if s.records < 0 || s.size < 0 || s.delay < 0 {
 		log.Fatal("records: want no negative numbers")
 	}
-	server := &http.Server{Addr: *listen, Handler: s.handler(), ReadHeaderTimeout: time.Minute}
-	log.Printf("%d records at http://%s/records", s.records, *listen)
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	l, err := net.Listen("tcp", *listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		log.Fatalf("records: %s is taken: stop the one that is there, or take another with -listen", *listen)
+	}
+	if err != nil {
+		log.Fatal("records: ", err)
+	}
+	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: time.Minute}
+	log.Printf("%d records at http://%s/records", s.records, l.Addr())
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		log.Fatal("records: ", err)
 	}
 }
