@@ -2,7 +2,6 @@ package dns
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -196,40 +195,4 @@ func (s *Server) stopped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
-}
-
-func (s *Server) serveUDP(u *net.UDPConn) error {
-	query := make([]byte, maxQueryOver+1)
-	answer := make([]byte, 0, 2*maxUDP)
-	var oob []byte
-	if s.wild {
-		oob = make([]byte, 128)
-	}
-	for {
-		n, on, _, from, err := u.ReadMsgUDPAddrPort(query, oob)
-		if err != nil {
-			if s.stopped() {
-				return nil
-			}
-			if passing(err) {
-				continue
-			}
-			return err
-		}
-		if n > maxQueryOver {
-			continue
-		}
-		answer = s.r.Respond(answer[:0], query[:n], from.Addr(), false)
-		if len(answer) == 0 {
-			continue
-		}
-		// An answer that cannot be sent is one that the network has lost.
-		u.WriteMsgUDPAddrPort(answer, source(oob[:on]), from)
-	}
-}
-
-// passing tells errors that concern one packet, as when an earlier answer met a closed port.
-func passing(err error) bool {
-	var e net.Error
-	return !errors.Is(err, net.ErrClosed) && !(errors.As(err, &e) && e.Timeout())
 }

@@ -275,7 +275,9 @@ func TestBadServers(t *testing.T) {
 		{"bad sets", body([]byte(strings.ReplaceAll(good, ",30.0000,", ",430.0000,")[:len(good)-1] + strings.Repeat("a,b,c\r\n", 20))), "element sets are not right", 2 * time.Hour},
 		{"http.StatusForbidden", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Blocked <b>you</b>", 403) }, "forbids it (403), perhaps for too many requests from this address: Blocked you", 24 * time.Hour},
 		{"404", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "gone", 404) }, "answers 404: gone", 24 * time.Hour},
-		{"301", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://elsewhere.test/", http.StatusMovedPermanently) }, "has moved (301) to https://elsewhere.test/", 24 * time.Hour},
+		{"301", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://elsewhere.test/", http.StatusMovedPermanently)
+		}, "has moved (301) to https://elsewhere.test/", 24 * time.Hour},
 		{"500", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oops", 500) }, "problem (500): oops", 2 * time.Hour},
 		{"503", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "18000")
