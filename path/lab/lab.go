@@ -56,7 +56,7 @@ type Progress struct {
 }
 
 // most transfers at a time: their links have two threads each, which sleep nearly always.
-const most = 40
+const most = 60
 
 // check completes the options, or says what is wrong with them.
 func (o *Options) check() error {
