@@ -97,10 +97,18 @@ func (e *Evidence) spurious(resent, lost float64) bool {
 // opening divides the time in which the window grew.
 func (e *Evidence) opening(left float64) []claim {
 	slow := e.SlowStart.Or(0)
+	trips := e.rounds(e.InitialWindow.Or(usualWindow))
+	if d, ok := e.Duration.Get(); ok && d > 0 && e.MinRTT.Known() {
+		// It takes no longer than its round trips; the last one is the path's.
+		slow = min(slow, trips*max(e.MinRTT.Or(0), e.RTT.Or(0))/d)
+	}
+	if trips <= 1 {
+		slow = 0
+	}
 	share := left * slow
 	var parts []claim
 	if w, ok := e.InitialWindow.Get(); ok && w < usualWindow-2 && share > 0 && e.Duration.Over(0) {
-		more := e.rounds(w) - e.rounds(usualWindow)
+		more := trips - e.rounds(usualWindow)
 		cost := min(max(more*e.MinRTT.Or(0)/e.Duration.Or(1), 0), share)
 		parts = append(parts, claim{Part{Cause: InitialWindow, Share: cost}, 1})
 		share -= cost

@@ -159,7 +159,7 @@ func span(s float64) string {
 	case s >= .01:
 		return fmt.Sprintf("%.0f ms", s*1e3)
 	}
-	return fmt.Sprintf("%.1f ms", s*1e3)
+	return fmt.Sprintf("%.2g ms", s*1e3)
 }
 
 func size(b float64) string {

@@ -115,7 +115,7 @@ func TestThinking(t *testing.T) {
 	if v["tls"].Value != 0 || v["dns"].Value != 0 || v["total"].N != 6 {
 		t.Errorf("%+v", v)
 	}
-	if !strings.Contains(r.Answer, "Server think time (") {
+	if !strings.Contains(r.Answer, ": server think time, ") || !strings.Contains(r.Question, "6 of 6 exchanges") {
 		t.Error(r.Answer)
 	}
 }

@@ -91,8 +91,14 @@ func (o *Options) report(ways []*way, rounds int, begin time.Time) *report.Repor
 		r.Question = fmt.Sprintf("What changes the time of %s?", u.Redacted())
 	}
 	o.diagnose(r, ways)
+	if len(o.Try) > 0 {
+		r.Answer = effects(r)
+	}
 	r.Tables = append(r.Tables, phases(ways), asCurl(ways), sockets(ways))
-	r.Plots = append(r.Plots, course(ways), arrival(ways))
+	r.Plots = append(r.Plots, course(ways))
+	if p := arrival(ways); len(p.Lines) > 0 {
+		r.Plots = append(r.Plots, p)
+	}
 	o.warn(r, ways)
 	return r
 }
@@ -137,7 +143,6 @@ func (o *Options) diagnose(r *report.Report, ways []*way) {
 	table := report.Table{Title: "What the time went for, % of the total"}
 	var causes []diagnosis.Cause
 	shares := map[diagnosis.Cause][]float64{}
-	told := false
 	for i, w := range ways {
 		table.Columns = append(table.Columns, report.Column{Name: w.label(), Unit: "%"})
 		var all []diagnosis.Evidence
@@ -162,22 +167,25 @@ func (o *Options) diagnose(r *report.Report, ways []*way) {
 				agree++
 			}
 		}
-		text := fmt.Sprintf("%s (%d of %d exchanges by themselves say so): %s.", capital(string(d.Cause)), agree, len(all), d.Sentence)
+		cause, why := string(d.Cause), fmt.Sprintf("%s (%d of %d exchanges by themselves say so): %s.", capital(string(d.Cause)), agree, len(all), d.Sentence)
 		if d.Cause == diagnosis.NotClear {
-			text = fmt.Sprintf("What limits it is not clear: %s.", d.Sentence)
+			cause, why = "what limits it is not clear", "What limits it is not clear: "+d.Sentence+"."
 		}
 		if d.Advice != "" {
-			text += " What to do: " + d.Advice + "."
+			why += " What to do: " + d.Advice + "."
 		}
-		if !told {
-			told = true
+		if w.Name == "" {
 			t := medianOf(over(w.runs, figures[0].of))
-			r.Answer = fmt.Sprintf("%s%s takes %.4g ms%s. %s", ofName(w), strings.TrimPrefix(method(w), "GET "), t.Value, within(t), text)
+			r.Answer = fmt.Sprintf("%s takes %.4g ms%s: %s.", strings.TrimPrefix(method(w), "GET "), t.Value, within(t), cause)
+			if d.Cause != diagnosis.NotClear {
+				r.Answer = strings.TrimSuffix(r.Answer, ".") + fmt.Sprintf(", %.0f %% of the time.", 100*d.Share)
+			}
+			r.Question += " " + why
 			continue
 		}
 		for k := range r.Groups {
 			if r.Groups[k].Name == w.Group {
-				r.Groups[k].Notes = append(r.Groups[k].Notes, w.Name+": "+text)
+				r.Groups[k].Notes = append(r.Groups[k].Notes, "With "+w.Name+": "+why)
 			}
 		}
 	}
@@ -189,14 +197,29 @@ func (o *Options) diagnose(r *report.Report, ways []*way) {
 	}
 }
 
-func method(w *way) string { return w.request.Method + " " + w.request.URL.Redacted() }
-
-func ofName(w *way) string {
-	if w.Name == "" {
-		return ""
+// effects says in words what each change does to the total.
+func effects(r *report.Report) string {
+	var all []string
+	baseline := map[string]string{}
+	for _, c := range r.Cases {
+		if c.Baseline {
+			baseline[c.Group] = c.Name
+			continue
+		}
+		e, ok := c.Effects["total"]
+		switch {
+		case !ok:
+			all = append(all, fmt.Sprintf("%s instead of %s: nothing to compare", c.Name, baseline[c.Group]))
+		case !e.Real:
+			all = append(all, fmt.Sprintf("%s instead of %s: no effect seen", c.Name, baseline[c.Group]))
+		default:
+			all = append(all, fmt.Sprintf("%s instead of %s: %+.0f %% of the total (%+.0f to %+.0f)", c.Name, baseline[c.Group], e.Percent, e.Low, e.High))
+		}
 	}
-	return "With " + w.Name + ", "
+	return capital(strings.Join(all, "; ")) + "."
 }
+
+func method(w *way) string { return w.request.Method + " " + w.request.URL.Redacted() }
 
 func within(v report.Value) string {
 	if math.IsInf(v.Low, -1) {
@@ -236,19 +259,19 @@ func (o *Options) warn(r *report.Report, ways []*way) {
 			}
 		}
 		if w.Group == "encoding" && w.Name != "identity" && encoding != w.Name {
-			add("%s the server does not compress so, its answers have Content-Encoding %q", prefix(w), encoding)
+			add("%sthe server does not compress so: its answers have Content-Encoding %q", prefix(w), encoding)
 		}
 		if w.keep {
 			for _, x := range w.good() {
 				if !x.Reused {
-					add("%s the server ends connections, some exchanges had to make a new one", prefix(w))
+					add("%sthe server ends connections: some exchanges had to make a new one", prefix(w))
 					break
 				}
 			}
 		}
 		if w.Group == "congestion control" {
 			if good := w.good(); len(good) > 0 && !good[0].evidence.Upload {
-				add("%s the congestion control is this side's, which sends requests only; the download's is the server's: set it there (net.ipv4.tcp_congestion_control, or in its listener)", prefix(w))
+				add("%sthe congestion control is this side's, which sends requests only; the download's is the server's: set it there (net.ipv4.tcp_congestion_control, or in its listener)", prefix(w))
 			}
 		}
 	}

@@ -137,6 +137,9 @@ func course(ways []*way) report.Plot {
 	return p
 }
 
+// enough samples to draw a line through.
+const enough = 10
+
 // arrival is what had come by when, in the exchange that took the median time.
 func arrival(ways []*way) report.Plot {
 	p := report.Plot{
@@ -159,7 +162,7 @@ func arrival(ways []*way) report.Plot {
 			bytes = func(i *tcpinfo.Info) int64 { return i.BytesAcked }
 			p.Title = "What had been acknowledged by when"
 		}
-		if len(x.course) == 0 {
+		if len(x.course) < enough {
 			continue
 		}
 		begin := x.course[0].At
