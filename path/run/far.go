@@ -63,8 +63,8 @@ func prefix(p netip.Prefix) *net.IPNet {
 }
 
 // targets says where a flow that has ended at the far end goes on: to the host's loopback what was for the host, to its name server
-// what was for that, and to where it wanted to go what was for the outside.
-func targets(host, server netip.Addr, outside bool) func(byte, netip.AddrPort) []netip.AddrPort {
+// what was for that, and to where it wanted to go what was for the outside, or where divert says.
+func targets(host, server netip.Addr, outside bool, divert func(netip.AddrPort) netip.AddrPort) func(byte, netip.AddrPort) []netip.AddrPort {
 	four, six := netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()
 	return func(protocol byte, to netip.AddrPort) []netip.AddrPort {
 		a := to.Addr()
@@ -77,6 +77,9 @@ func targets(host, server netip.Addr, outside bool) func(byte, netip.AddrPort) [
 			return []netip.AddrPort{netip.AddrPortFrom(server, 53)}
 		case !outside || a == resolver || link.Root.Contains(a) || a.IsLoopback() || a.IsMulticast() || a.IsUnspecified():
 			return nil
+		}
+		if divert != nil {
+			to = divert(to)
 		}
 		return []netip.AddrPort{to}
 	}

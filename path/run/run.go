@@ -35,6 +35,8 @@ type Options struct {
 	Command    []string // its name, as it was called, and arguments
 	Env        []string // more than this process's
 	Warn       func(error)
+
+	divert func(to netip.AddrPort) netip.AddrPort // what stands for the outside in tests; nil is the outside
 }
 
 // Result is what became of it.
@@ -128,7 +130,7 @@ func (o *Options) open(outer outside) (_ *path, err error) {
 		if err != nil {
 			o.Warn(err)
 		}
-		p.relay = newRelay(targets(p.host, server, o.Outside))
+		p.relay = newRelay(targets(p.host, server, o.Outside, o.divert))
 		c.Gate = p.relay.gate
 		if p.link, err = c.Join(); err != nil {
 			return nil, err

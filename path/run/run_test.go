@@ -227,22 +227,19 @@ func TestRelayDatagrams(t *testing.T) {
 
 // The outside is reached from the host's namespace, by address; with local it is not, and nobody waits for it.
 func TestOutside(t *testing.T) {
-	p := opened(t, Options{Outside: true})
-	// The relay asks where to go on: the test says, instead of a real outside.
-	port := service(t, func(c *net.TCPConn) { c.Write([]byte(c.LocalAddr().String())); c.Close() })
-	inner, away := p.relay.target, netip.MustParseAddrPort("192.0.2.7:80")
-	p.relay.target = func(protocol byte, to netip.AddrPort) []netip.AddrPort {
-		if got := inner(protocol, to); len(got) != 1 || got[0] != to || to != away {
-			return nil
+	port, away := service(t, func(c *net.TCPConn) { c.Write([]byte("out")); c.Close() }), netip.MustParseAddrPort("192.0.2.7:80")
+	p := opened(t, Options{Outside: true, divert: func(to netip.AddrPort) netip.AddrPort {
+		if to == away {
+			return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port)
 		}
-		return []netip.AddrPort{netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port)}
-	}
+		return to
+	}})
 	c, err := p.dial(t, "tcp4", away)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if b, err := io.ReadAll(c); err != nil || len(b) == 0 {
+	if b, err := io.ReadAll(c); string(b) != "out" {
 		t.Errorf("%q, %v", b, err)
 	}
 	alone := opened(t, Options{})
@@ -270,7 +267,7 @@ func TestTargets(t *testing.T) {
 		{unix.IPPROTO_UDP, "224.0.0.251:5353", true, "[]"},
 		{unix.IPPROTO_TCP, "127.0.0.1:80", true, "[]"},
 	} {
-		if got := fmt.Sprint(targets(host, server, c.outside)(c.protocol, netip.MustParseAddrPort(c.to))); got != c.want {
+		if got := fmt.Sprint(targets(host, server, c.outside, nil)(c.protocol, netip.MustParseAddrPort(c.to))); got != c.want {
 			t.Errorf("%s: %s, want %s", c.to, got, c.want)
 		}
 	}
