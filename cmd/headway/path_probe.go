@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,6 +150,9 @@ func (x *probeFlags) options(c *cobra.Command) error {
 			if given(flag) && v[0].Group == group {
 				return fmt.Errorf("--%s would be ignored: --try %s says which", flag, s)
 			}
+		}
+		if slices.ContainsFunc(x.o.Try, func(o probe.Variant) bool { return o.Group == v[0].Group }) {
+			return fmt.Errorf("--try %s: --try %s is there twice: name all its values at once", s, v[0].Group)
 		}
 		x.o.Try = append(x.o.Try, v...)
 	}

@@ -97,6 +97,7 @@ func (e *Evidence) spurious(resent, lost float64) bool {
 // opening divides the time in which the window grew.
 func (e *Evidence) opening(left float64) []claim {
 	slow := e.SlowStart.Or(0)
+	rest := left * (1 - slow)
 	trips := e.rounds(e.InitialWindow.Or(usualWindow))
 	if d, ok := e.Duration.Get(); ok && d > 0 && e.MinRTT.Known() {
 		// It takes no longer than its round trips; the last one is the path's.
@@ -115,7 +116,6 @@ func (e *Evidence) opening(left float64) []claim {
 	}
 	parts = append(parts, claim{Part{Cause: SlowStart, Share: share}, 1})
 	// The window was open, nothing was lost, nothing queued: the path's rate, found by pacing, or something unseen.
-	rest := left * (1 - slow)
 	if e.Side == AtReceiver {
 		return parts // it is known at the sender
 	}

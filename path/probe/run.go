@@ -60,9 +60,6 @@ func (o *Options) Check() error {
 			return err
 		}
 	}
-	if err := check(o.Try); err != nil {
-		return err
-	}
 	if _, err := wire.NewRequest(o.Method, o.URL, o.Header, nil); err != nil {
 		return err
 	}

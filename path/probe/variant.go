@@ -2,7 +2,6 @@ package probe
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -102,19 +101,6 @@ func known(name string) error {
 	have, err := tcpinfo.Available()
 	if err == nil && !slices.Contains(have, name) {
 		return fmt.Errorf("this kernel has no congestion control %q; it has %s", name, strings.Join(have, ", "))
-	}
-	return nil
-}
-
-// check says what is wrong with variants of one plan.
-func check(all []Variant) error {
-	seen := map[string]bool{}
-	last := ""
-	for _, v := range all {
-		if v.Group != last && seen[v.Group] {
-			return errors.New("--try " + v.Group + " is there twice: name all its values at once")
-		}
-		seen[v.Group], last = true, v.Group
 	}
 	return nil
 }
