@@ -57,7 +57,8 @@ func (b *bench) start(ctx context.Context) error {
 				p := freePort()
 				backend, connection = "127.0.0.1:"+p, "http:url=http://127.0.0.1:"+p+"/dns"
 			}
-			text := strings.Replace(powerdns.Settings(connection, false), "cache-ttl=1\n", "cache-ttl="+cache+"\n", 1)
+			// Of both caches.
+			text := strings.ReplaceAll(powerdns.Settings(connection, false), "cache-ttl=1\n", "cache-ttl="+cache+"\n")
 			file(filepath.Join(dir, "pdns.conf"), text+fmt.Sprintf("socket-dir=%s\nlocal-address=127.0.0.1\nlocal-port=%s\nreceiver-threads=%s\n", dir, port, cpus))
 			return [][]string{
 				append([]string{iss, "--dns", "none", "--powerdns", backend}, issArgs...),
@@ -112,7 +113,8 @@ zone:
 		}},
 		{"powerdns+iss, http", "pdns_server", remote("http", "0")},
 		{"powerdns+iss, unix", "pdns_server", remote("unix", "0")},
-		{"powerdns+iss, unix, cache 1 s", "pdns_server", remote("unix", "1")},
+		{"powerdns+iss, http, 1 s caches", "pdns_server", remote("http", "1")},
+		{"powerdns+iss, unix, 1 s caches", "pdns_server", remote("unix", "1")},
 	}
 	for _, m := range b.more {
 		name, path, _ := strings.Cut(m, "=")

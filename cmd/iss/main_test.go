@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +25,8 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(celestrak))
+	t.Cleanup(server.Close) // after the scripts, which run in parallel
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
@@ -33,11 +37,10 @@ func TestScripts(t *testing.T) {
 			}
 			e.Defer(func() { l.Close() })
 			e.Setenv("TAKEN", l.Addr().String())
-			_, port, _ := net.SplitHostPort(l.Addr().String())
-			e.Setenv("TAKEN_PORT", port)
+			e.Setenv("SERVER", server.URL)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "start": start, "stop": stop},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "start": start, "stop": stop, "await": await},
 	})
 }
 
@@ -61,8 +64,40 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 // process is an iss that runs.
 type process struct {
 	cmd  *exec.Cmd
+	mu   sync.Mutex
 	said strings.Builder
 	done chan struct{} // no more to say
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.String()
+}
+
+// await TEXT waits until the process that was started says something.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	processesMu.Lock()
+	p := processes[ts]
+	processesMu.Unlock()
+	for range 2000 {
+		if strings.Contains(p.text(), strings.Join(args, " ")) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("no %q in %s", args, p.text())
+}
+
+// celestrak is a server of elements whose epoch is an hour ago. /bad is another kind.
+func celestrak(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/bad" {
+		http.Error(w, "<h1>Forbidden</h1> You ask too often.", http.StatusForbidden)
+		return
+	}
+	fmt.Fprintf(w, "OBJECT_NAME,OBJECT_ID,EPOCH,MEAN_MOTION,ECCENTRICITY,INCLINATION,RA_OF_ASC_NODE,ARG_OF_PERICENTER,MEAN_ANOMALY,EPHEMERIS_TYPE,CLASSIFICATION_TYPE,NORAD_CAT_ID,ELEMENT_SET_NO,REV_AT_EPOCH,BSTAR,MEAN_MOTION_DOT,MEAN_MOTION_DDOT\n"+
+		"ISS (ZARYA),1998-067A,%s,15.49,.0007,51.63,58.4,13.5,346.6,0,U,25544,999,57932,.0001,.00005,0\n",
+		time.Now().Add(-time.Hour).UTC().Format("2006-01-02T15:04:05.000000"))
 }
 
 var (
@@ -109,7 +144,9 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		defer close(p.done)
 		lines := bufio.NewScanner(stderr)
 		for ready := false; lines.Scan(); {
+			p.mu.Lock()
 			p.said.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
 			if strings.Contains(lines.Text(), "newer elements") && !ready {
 				ready = true
 				close(up)
@@ -119,11 +156,11 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	select {
 	case <-up:
 	case <-p.done:
-		ts.Fatalf("iss %v ends: %s", all, p.said.String())
+		ts.Fatalf("iss %v ends: %s", all, p.text())
 	case <-time.After(20 * time.Second):
 		ts.Fatalf("iss %v does not come up", all)
 	}
-	for _, line := range strings.Split(p.said.String(), "\n") {
+	for _, line := range strings.Split(p.text(), "\n") {
 		if m := addresses.FindStringSubmatch(line); m != nil && m[2] != "" {
 			ts.Setenv("DNS", "@"+m[1])
 			ts.Setenv("PORT", m[2])
@@ -148,9 +185,9 @@ func stop(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("iss does not stop")
 	}
 	err := p.cmd.Wait()
-	ts.Check(os.WriteFile(ts.MkAbs("said"), []byte(p.said.String()), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("said"), []byte(p.text()), 0o644))
 	if err != nil {
-		ts.Fatalf("%v: %s", err, p.said.String())
+		ts.Fatalf("%v: %s", err, p.text())
 	}
 }
 

@@ -5,8 +5,8 @@
 //	http.Serve(listener, b)     // remote-connection-string=http:url=http://127.0.0.1:8053/dns
 //	b.ServeUnix(listener)       // remote-connection-string=unix:path=/run/iss/powerdns.sock
 //
-// [Settings] writes what PowerDNS has to be told besides; its caches first of all, which
-// by default keep a record for 20 seconds whatever its TTL says.
+// [Settings] writes what PowerDNS has to be told besides; how long it may keep what it was
+// told first of all.
 //
 // # DNSSEC
 //

@@ -230,8 +230,8 @@ func TestPowerDNS(t *testing.T) {
 			m := query(t, "udp", address, "hubble.sky.example.", dns.TypeLOC, false)
 			after := time.Now()
 			near(t, z, m.Answer[0].(*dns.LOC), before, after)
-			// Two seconds later it is elsewhere, whatever is cached.
-			time.Sleep(2100 * time.Millisecond)
+			// Some seconds later it is elsewhere, whatever is cached.
+			time.Sleep(4100 * time.Millisecond)
 			before = time.Now()
 			m = query(t, "udp", address, "hubble.sky.example.", dns.TypeLOC, false)
 			near(t, z, m.Answer[0].(*dns.LOC), before, time.Now())
@@ -239,13 +239,14 @@ func TestPowerDNS(t *testing.T) {
 	}
 }
 
-// near checks that a record is of a moment between two, or of up to two seconds before.
+// near checks that a record is of a moment between two, or of up to three seconds before, for PowerDNS
+// has two caches of a second, counted in whole seconds.
 func near(t *testing.T, z *zone.Zone, rr *dns.LOC, from, to time.Time) {
 	t.Helper()
 	o := z.Object([]byte("hubble"))
 	got := zone.LOC{Latitude: rr.Latitude, Longitude: rr.Longitude, Altitude: rr.Altitude}.Place().EarthFixed()
 	best := 1e9
-	for at := from.Add(-2 * time.Second); !at.After(to.Add(10 * time.Millisecond)); at = at.Add(time.Millisecond) {
+	for at := from.Add(-3 * time.Second); !at.After(to.Add(10 * time.Millisecond)); at = at.Add(time.Millisecond) {
 		p, err := o.Below(at)
 		if err != nil {
 			t.Fatal(err)

@@ -13,10 +13,10 @@ func Settings(connection string, dnssec bool) string {
 	return fmt.Sprintf(`launch=remote
 remote-connection-string=%s
 remote-dnssec=%s
-# The station is elsewhere in a second. The packet cache carries a flood of the same
-# question; 0 turns it off. The query cache would keep records whatever their TTL.
+# The station is elsewhere in a second, and by default these keep records for 20. One second
+# each carries floods and spares a call in three; 0 turns them off.
 cache-ttl=1
-query-cache-ttl=0
+query-cache-ttl=1
 negquery-cache-ttl=60
 # No transfers (there is no list of all names) and nothing to tell.
 disable-axfr=yes
