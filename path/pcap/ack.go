@@ -36,6 +36,7 @@ func (h *half) ack(s *segment) {
 		h.ZeroWindow += now - h.zeroAt
 		h.zeroAt = 0
 	}
+	h.sackBefore = h.sackHigh
 	dsack := h.blocks(s, a)
 	forward := a > h.una
 	switch {
@@ -91,8 +92,10 @@ func (h *half) advance(a int64, s *segment) {
 		again = again || p.again || p.times == 0 || p.late
 		if p.times == 1 && !p.again && !p.sacked && !p.late {
 			usable = k
-			if h.sackHigh >= p.end {
-				h.Reordered += h.segments(p.end - p.off)
+			if h.sackBefore >= p.end {
+				if !h.crowded {
+					h.lateAcked += h.segments(p.end - p.off)
+				}
 				again = true
 			}
 		}
@@ -123,7 +126,7 @@ func (h *half) advance(a int64, s *segment) {
 		h.signAt = 0
 	}
 	if h.sackHigh <= a {
-		h.sackHigh = 0
+		h.sackHigh, h.crowded = 0, false
 	}
 	if h.recover && a >= h.right {
 		h.recover, h.byTimer = false, false
@@ -138,6 +141,8 @@ func (h *half) signed(p *piece, s *segment) bool {
 
 // blocks takes the SACK blocks, and says whether one is a DSACK (RFC 2883).
 func (h *half) blocks(s *segment, a int64) (dsack bool) {
+	// With more gaps than blocks, not everything that has come is told of.
+	h.crowded = h.crowded || s.sacks >= 3
 	for i := range s.sacks {
 		l, r := h.position(s.sack[i][0], h.una), h.position(s.sack[i][1], h.una)
 		if r <= l || r > h.max+farAway || l < a-farAway {
@@ -178,8 +183,8 @@ func (h *half) mark(l, r, now int64) {
 		h.SACKs += h.segments(p.end - p.off)
 		if p.times == 1 && !p.again {
 			newest = max(newest, p.first)
-			if h.sackHigh > p.end && !p.late {
-				h.Reordered += h.segments(p.end - p.off)
+			if h.sackBefore > p.end && !p.late && !h.crowded {
+				h.lateAcked += h.segments(p.end - p.off)
 			}
 		}
 	}

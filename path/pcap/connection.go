@@ -324,6 +324,7 @@ func (c *Connection) finish() {
 			h.keep(h.round)
 			h.round = round{}
 		}
+		h.Reordered = max(h.Reordered, h.lateAcked)
 		h.conclude()
 		h.pieces, h.acks, h.trains, h.recent = nil, nil, nil, nil
 	}

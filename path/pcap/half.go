@@ -59,32 +59,35 @@ type half struct {
 	nearest [8]int64  // the last ones
 	fars    int
 
-	round    round
-	lastWhy  Limit
-	rounds   []round
-	ends     int64 // position whose acknowledgement ends the round
-	log      []sent
-	logged   int64 // entries that there would be, were none merged
-	shift    uint  // a logarithm: so many entries became one
-	last     [8]print
-	wait     int64 // from the last segment to the last acknowledgement of new data
-	longest  int   // segments as long as the longest, in a row with others like them
-	repaired int64 // bytes of gaps that the segment filled
-	hidden   int64 // data before this position were lost before they came by, and are sent again
-	toldAt   int64 // when the receiver last told of a gap
-	lossAt   int64 // when something was last sent again
-	probed   bool  // a tail loss probe was sent since
-	trains   []progress
-	recent   []event // those of the last segments sent again
-	turnAt   int64   // when its turn to speak began
-	tlsAt    int64   // position of the next TLS record, -1 if there is none
-	tls      []byte  // the beginning of its head
-	firstAck int64   // when the first data of the turn were acknowledged
-	turnOff  int64
-	active   int64 // time of its turns
-	transfer int64 // the same by the receiver's clock
-	episodes []episode
-	lasts    int
+	round      round
+	lastWhy    Limit
+	rounds     []round
+	ends       int64 // position whose acknowledgement ends the round
+	log        []sent
+	logged     int64 // entries that there would be, were none merged
+	shift      uint  // a logarithm: so many entries became one
+	last       [8]print
+	wait       int64 // from the last segment to the last acknowledgement of new data
+	longest    int   // segments as long as the longest, in a row with others like them
+	repaired   int64 // bytes of gaps that the segment filled
+	hidden     int64 // data before this position were lost before they came by, and are sent again
+	toldAt     int64 // when the receiver last told of a gap
+	sackBefore int64 // sackHigh before the last acknowledgement
+	crowded    bool  // SACK may not have told of everything
+	lateAcked  int64 // segments that were late, as SACK tells
+	lossAt     int64 // when something was last sent again
+	probed     bool  // a tail loss probe was sent since
+	trains     []progress
+	recent     []event // those of the last segments sent again
+	turnAt     int64   // when its turn to speak began
+	tlsAt      int64   // position of the next TLS record, -1 if there is none
+	tls        []byte  // the beginning of its head
+	firstAck   int64   // when the first data of the turn were acknowledged
+	turnOff    int64
+	active     int64 // time of its turns
+	transfer   int64 // the same by the receiver's clock
+	episodes   []episode
+	lasts      int
 
 	Flow
 }

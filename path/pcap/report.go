@@ -186,7 +186,7 @@ func (f *Flow) Lost() (lost int64, share, low, high float64) {
 	const z = 1.959964
 	p := float64(lost) / n
 	middle, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return lost, p, max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
+	return lost, p, min(max(0, (middle-half)/(1+z*z/n)), p), max(min(1, (middle+half)/(1+z*z/n)), p)
 }
 
 func (c *Connection) values() map[string]report.Value {
