@@ -61,7 +61,7 @@ func TestCauses(t *testing.T) {
 		{"buffer", bulk(func(e *Evidence) { e.BufferFull, e.CwndFull, e.Flight = Is(.8), Is(.1), Is(80e3) }), SendBuffer, "80 KB in flight"},
 		{"application", bulk(func(e *Evidence) { e.Idle, e.CwndFull = Is(.7), Is(.1) }), Application, "written nothing"},
 		{"loss", bulk(func(e *Evidence) { e.Resent, e.LossEvents, e.LossRTT = Is(14), Is(12), Is(.051) }), Loss, "14 of 700 segments were lost (2 %)"},
-		{"loss that may be policing", bulk(func(e *Evidence) { e.Resent, e.LossEvents, e.LossRTT, e.PolicedFit = Is(20), Is(12), Is(.051), Is(.5) }), NotClear, ""},
+		{"loss that may be policing", bulk(func(e *Evidence) { e.Resent, e.LossEvents, e.LossRTT, e.PolicedFit = Is(20), Is(12), Is(.051), Is(.5) }), NotClear, "chance loses them or a policer drops them"},
 		{"policer", bulk(func(e *Evidence) {
 			e.Resent, e.LossEvents, e.LossRTT, e.PolicedFit, e.PolicedRate = Is(60), Is(6), Is(.051), Is(.9), Is(4e6)
 		}), Policer, "4.0 Mbit/s"},

@@ -117,6 +117,10 @@ func unclear(e *Evidence, others []Part) (sentence, advice string) {
 	if e.all() <= 0 {
 		return "nothing was transferred", ""
 	}
+	if len(others) > 0 && others[0].Cause == Loss && others[0].Share >= leastShare && (len(others) == 1 || others[0].Share > leastLead*others[1].Share) {
+		return others[0].Sentence + "; whether chance loses them or a policer drops them cannot be told from here",
+			"a longer transfer, TCP_INFO at the sender, or a capture there (headway path pcap) can tell"
+	}
 	if len(others) > 0 {
 		var names []string
 		for _, p := range others[:min(len(others), 3)] {
