@@ -139,7 +139,9 @@ func (s *service) watch(ctx context.Context) {
 	}
 }
 
-// askSelf asks a server what users ask it, over UDP: what a liveness probe wants to know.
+// askSelf asks a server what users ask it: what a liveness probe wants to know. Over UDP, and
+// where no answer comes over TCP: a flood from this machine's own network is limited, too,
+// and no reason to restart.
 func askSelf(ctx context.Context, server *dns.Server, z *zone.Zone, cat *sky.Catalogue) error {
 	to := server.Addr()
 	if to.Addr().IsUnspecified() {
@@ -150,7 +152,10 @@ func askSelf(ctx context.Context, server *dns.Server, z *zone.Zone, cat *sky.Cat
 		to = netip.AddrPortFrom(local, to.Port())
 	}
 	q := new(mdns.Msg).SetQuestion(cat.Now().Station().Label+"."+z.Origin, mdns.TypeTXT)
-	a, _, err := (&mdns.Client{}).ExchangeContext(ctx, q, to.String())
+	a, _, err := (&mdns.Client{Timeout: 150 * time.Millisecond}).ExchangeContext(ctx, q, to.String())
+	if err != nil {
+		a, _, err = (&mdns.Client{Net: "tcp"}).ExchangeContext(ctx, q, to.String())
+	}
 	if err != nil {
 		return fmt.Errorf("no answer to a question of its own: %w", err)
 	}

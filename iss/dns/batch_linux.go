@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -65,7 +66,7 @@ func (s *Server) serveUDP(u *net.UDPConn) error {
 			}
 			continue // about one packet, as when an earlier answer met a closed port
 		}
-		to = b.answer(s.r, n)
+		to = b.answer(s, u, n)
 		for from = 0; from < to; {
 			if err := raw.Write(transmit); err != nil {
 				break
@@ -113,7 +114,7 @@ func (b *batch) prepare(control bool) {
 
 // answer puts the answers to the first n messages in front, ready to send, and tells how
 // many there are.
-func (b *batch) answer(r *Responder, n int) int {
+func (b *batch) answer(s *Server, u *net.UDPConn, n int) int {
 	to := 0
 	for i := range n {
 		m := &b.messages[i]
@@ -124,12 +125,15 @@ func (b *batch) answer(r *Responder, n int) int {
 		if !ok {
 			continue
 		}
-		a := r.Respond(b.answers[to][:0], b.queries[i][:m.n], from, false)
+		control := source(b.controls[i][:m.head.Controllen])
+		if s.setAside(u, b.queries[i][:m.n], control, from) {
+			continue
+		}
+		a := s.r.Respond(b.answers[to][:0], b.queries[i][:m.n], from.Addr(), false)
 		if len(a) == 0 {
 			continue
 		}
 		b.answers[to] = a
-		control := source(b.controls[i][:m.head.Controllen])
 		// The message at to is answered already, or is this one: its parts may be used.
 		b.names[to] = b.names[i]
 		length := m.head.Namelen
@@ -152,12 +156,18 @@ func (b *batch) answer(r *Responder, n int) int {
 }
 
 // address of a client.
-func address(name *unix.RawSockaddrInet6) (netip.Addr, bool) {
+func address(name *unix.RawSockaddrInet6) (netip.AddrPort, bool) {
+	port := (*[2]byte)(unsafe.Pointer(&name.Port)) // in the order of the network
+	n := uint16(port[0])<<8 | uint16(port[1])
 	switch name.Family {
 	case unix.AF_INET:
-		return netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(name)).Addr), true
+		return netip.AddrPortFrom(netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(name)).Addr), n), true
 	case unix.AF_INET6:
-		return netip.AddrFrom16(name.Addr), true
+		a := netip.AddrFrom16(name.Addr)
+		if name.Scope_id != 0 && a.IsLinkLocalUnicast() {
+			a = a.WithZone(strconv.Itoa(int(name.Scope_id)))
+		}
+		return netip.AddrPortFrom(a, n), true
 	}
-	return netip.Addr{}, false
+	return netip.AddrPort{}, false
 }

@@ -28,12 +28,16 @@ func (s *Server) serveUDP(u *net.UDPConn) error {
 		if n > maxQueryOver {
 			continue
 		}
+		control := source(oob[:on])
+		if s.setAside(u, query[:n], control, from) {
+			continue
+		}
 		answer = s.r.Respond(answer[:0], query[:n], from.Addr(), false)
 		if len(answer) == 0 {
 			continue
 		}
 		// An answer that cannot be sent is one that the network has lost.
-		u.WriteMsgUDPAddrPort(answer, source(oob[:on]), from)
+		u.WriteMsgUDPAddrPort(answer, control, from)
 	}
 }
 

@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -22,6 +23,7 @@ type Server struct {
 	from   map[netip.Prefix]int // connections of a network
 	closed bool
 	work   sync.WaitGroup
+	aside  chan struct{} // one for each query that is answered aside
 }
 
 // Limits of TCP: a client may keep a connection, and send queries one upon another, but
@@ -46,6 +48,7 @@ func Listen(address string, r *Responder) (*Server, error) {
 	s := &Server{
 		r: r, wild: host == "" || ip != nil && ip.IsUnspecified(),
 		conns: map[*conn]struct{}{}, from: map[netip.Prefix]int{},
+		aside: make(chan struct{}, maxAside),
 	}
 	for try := 0; ; try++ {
 		err = s.open(address)
@@ -195,4 +198,42 @@ func (s *Server) stopped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
+}
+
+// maxAside is how many queries over UDP may be answered aside at a time.
+const maxAside = 64
+
+// setAside answers a query on its own time if that may be long, and tells whether it has
+// taken it: who asks for a pass must not hold up those who ask where the station is. A
+// query too many is left without an answer.
+func (s *Server) setAside(u *net.UDPConn, query, control []byte, from netip.AddrPort) bool {
+	if !asksPass(query) {
+		return false
+	}
+	select {
+	case s.aside <- struct{}{}:
+	default:
+		s.r.stats.ignored.Add(1)
+		return true
+	}
+	query, control = bytes.Clone(query), bytes.Clone(control)
+	s.work.Add(1) // by a loop that is at work itself
+	go func() {
+		defer s.work.Done()
+		defer func() { <-s.aside }()
+		if a := s.r.Respond(nil, query, from.Addr(), false); len(a) > 0 {
+			u.WriteMsgUDPAddrPort(a, control, from)
+		}
+	}()
+	return true
+}
+
+// asksPass tells whether a query has a name with a label pass that is not its first.
+func asksPass(query []byte) bool {
+	for at := 12; at < len(query) && query[at] > 0 && query[at] < 64; at += 1 + int(query[at]) {
+		if at > 12 && query[at] == 4 && at+5 <= len(query) && equalFold(query[at+1:at+5], []byte("pass")) {
+			return true
+		}
+	}
+	return false
 }

@@ -401,3 +401,47 @@ func TestBursts(t *testing.T) {
 	}
 	work.Wait()
 }
+
+// Who asks for passes, which take long, does not hold up those who ask where the station is.
+func TestPassesDoNotHoldUp(t *testing.T) {
+	s := start(t, "127.0.0.1:0", newResponder(t, fresh, Options{}))
+	c, err := net.Dial("udp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const passes = 40
+	for i := range passes {
+		c.Write(ask(itoa(uint16(i))+"n-"+itoa(uint16(i))+"e.PASS.iss.example.", dns.TypeTXT))
+	}
+	c.Write(ask("iss.example.", dns.TypeLOC))
+	b := make([]byte, 2000)
+	for before := 0; ; before++ {
+		c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		n, err := c.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := read(t, b[:n]); m.Question[0].Qtype == dns.TypeLOC {
+			if before > passes/2 {
+				t.Errorf("the answer came after those to %d passes", before)
+			}
+			return
+		}
+	}
+}
+
+func TestAsksPass(t *testing.T) {
+	for name, want := range map[string]bool{
+		"iss.example.": false, "pass.iss.example.": false, "x.pass.iss.example.": true, "1n-1e.pAss.iss.example.": true,
+		".": false, "passx.passy.example.": false,
+	} {
+		q := ask(name, dns.TypeTXT)
+		if asksPass(q) != want {
+			t.Errorf("%s: %t", name, !want)
+		}
+		for i := range q {
+			asksPass(q[:i]) // does not fall off the end
+		}
+	}
+}

@@ -74,9 +74,10 @@ type newKey struct {
 	Content   string `json:"content"`
 }
 
-// reply to a call. Result is false for "no" of any kind.
+// reply to a call. Result is false for "no" of any kind. Without one, PowerDNS tells its
+// client SERVFAIL.
 type reply struct {
-	Result any      `json:"result"`
+	Result any      `json:"result,omitempty"`
 	Log    []string `json:"log,omitempty"`
 }
 
@@ -104,7 +105,11 @@ func (b *Backend) do(r request) reply {
 	p := r.Parameters
 	if r.Method == "lookup" || r.Method == "APILookup" {
 		b.stats.lookups.Add(1)
-		return reply{Result: b.lookup(p.QName, p.QType)}
+		records, busy := b.lookup(p.QName, p.QType)
+		if busy != "" { // which is not that there is nothing
+			return reply{Log: []string{busy}}
+		}
+		return reply{Result: records}
 	}
 	b.stats.others.Add(1)
 	ours := strings.EqualFold(dns.Fqdn(p.Name), b.zone.Origin)
@@ -155,13 +160,16 @@ func (b *Backend) domain() domain {
 
 // lookup is what there is at a name. PowerDNS asks for ANY and chooses itself. A name
 // that exists without records has the type that PowerDNS has for that, none.
-func (b *Backend) lookup(name, kind string) []record {
-	records := []record{}
+func (b *Backend) lookup(name, kind string) (records []record, busy string) {
+	records = []record{}
 	t, ok := dns.StringToType[strings.ToUpper(kind)]
 	if !ok {
-		return records
+		return records, ""
 	}
 	a := b.zone.Answer(name, t, b.now())
+	if a.Busy {
+		return nil, a.Note
+	}
 	for _, rr := range a.Records {
 		h := rr.Header()
 		records = append(records, record{
@@ -174,7 +182,7 @@ func (b *Backend) lookup(name, kind string) []record {
 	if len(records) > 0 && b.served != nil {
 		b.served()
 	}
-	return records
+	return records, ""
 }
 
 // content is the data of a record as zone files have it.

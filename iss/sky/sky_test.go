@@ -2,6 +2,8 @@ package sky
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -230,4 +232,55 @@ func FuzzLabel(f *testing.F) {
 			}
 		}
 	})
+}
+
+// many element sets, as many and of such kinds as the public catalogue has, with names that
+// collide as there.
+func many(n int) []orbit.Elements {
+	var sets []orbit.Elements
+	base := made(0, "", "")
+	for i := range n {
+		e := base
+		e.Number, e.Name = 100+i, fmt.Sprintf("STARLINK-%d", 1000+i)
+		e.Designator = fmt.Sprintf("2020-%03d%c", 1+i/26, 'A'+i%26)
+		e.Node, e.MeanAnomaly = float64(i%360), float64(7*i%360)
+		switch {
+		case i%3 == 0:
+			e.Name = fmt.Sprintf("COSMOS %d DEB", 1000+i%400)
+		case i%10 == 1:
+			e.MeanMotion = 1.0027 // deep space takes more room
+		case i%50 == 2:
+			e.MeanMotion, e.Eccentricity = 2.006, .7
+		}
+		sets = append(sets, e)
+	}
+	return append(sets, made(25544, "ISS (ZARYA)", "1998-067A"))[:n]
+}
+
+// What 30,000 objects take. The bound is generous; the log has the figure.
+func TestMemoryOfTheCatalogue(t *testing.T) {
+	sets := many(30_000)
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	start := time.Now()
+	s := mustNew(t, sets...)
+	took := time.Since(start)
+	after := heap()
+	mb := float64(after-before) / (1 << 20)
+	t.Logf("%d objects take %.1f MB, %.0f bytes each, and %v to make", s.Len(), mb, float64(after-before)/float64(s.Len()), took.Round(time.Millisecond))
+	if s.Len() != 30_000 || mb > 80 {
+		t.Errorf("%d objects take %.1f MB", s.Len(), mb)
+	}
+	for o := range s.All() {
+		if got, err := s.Find(o.Label); err != nil || got != o {
+			t.Fatalf("label %q of %d finds %v, %v", o.Label, o.Number, got, err)
+		}
+	}
+	runtime.KeepAlive(sets)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 
@@ -15,9 +16,9 @@ import (
 var errBusy = errors.New("zone: too many passes to compute at once")
 
 // passes keeps what was computed: a pass costs a thousand times what a position does, so
-// an attacker who asks for passes over places by chance would have the processor. At
-// most two are computed at a time, whoever comes meanwhile waits a moment or is
-// told so.
+// an attacker who asks for passes over places by chance would have the processor. Only a
+// quarter of the processors compute passes at a time; whoever comes meanwhile waits a
+// moment or is told so.
 type passes struct {
 	turns chan struct{}
 
@@ -42,7 +43,7 @@ const (
 )
 
 func newPasses() *passes {
-	return &passes{turns: make(chan struct{}, 2), kept: map[passKey]passValue{}}
+	return &passes{turns: make(chan struct{}, max(runtime.GOMAXPROCS(0)/4, 1)), kept: map[passKey]passValue{}}
 }
 
 // minElevation is from where on a pass counts, degrees: lower there are houses.
