@@ -233,7 +233,7 @@ func TestDuplicatesAreExplained(t *testing.T) {
 		json.NewEncoder(w).Encode(map[string]any{"items": items})
 	})
 	for list, want := range map[string]string{
-		`/l"`:                                 "the list names 1 record more than once",
+		`/l"`:                                 "the list shows records again, once in all",
 		`/l", page: {parameter: n, start: 0}`: "if n counts records, list.page.step has to be the number of records of a page",
 	} {
 		x, err, said := s.run(t, s.config(t, list, ""), t.TempDir(), 0)
@@ -335,7 +335,7 @@ func TestReportOfARunThatFailed(t *testing.T) {
 	s.broken = "3"
 	x, err, _ := s.run(t, s.config(t, byPage, ""), t.TempDir(), 0)
 	r := x.Report(1)
-	if err == nil || r.Error != err.Error() || !strings.Contains(r.Warnings[0], "status 500") {
+	if err == nil || r.Error != err.Error() || !strings.Contains(r.Error, "status 500") {
 		t.Errorf("%v, %q, %q", err, r.Error, r.Warnings)
 	}
 }

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -11,8 +10,6 @@ import (
 	"github.com/headway-lab/headway/limits"
 	"github.com/headway-lab/headway/report"
 )
-
-func isSome(err error) bool { return errors.Is(err, ErrSome) }
 
 // metrics of a run, and of trials.
 var (

@@ -392,6 +392,9 @@ func (r *run) all() (*Result, error) {
 	if err == nil {
 		pending, err = r.failures.settle(r.c, r.pending)
 	}
+	if err == nil && r.n.Complete {
+		err = r.marks.cut(0) // the next pass meets all anew
+	}
 	if err != nil && cause == nil {
 		cause = err
 	}

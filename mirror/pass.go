@@ -128,13 +128,13 @@ func (e *answerError) Unwrap() error { return e.error }
 func (r *run) resume(ctx context.Context) (*lister, []any, error) {
 	p := r.place
 	from := func(why string) (*lister, []any, error) {
-		r.note("%s: the list is read from its beginning, and what is on disk is found there", why)
+		r.note("%s; so it is read from its beginning, and what is on disk is found there", why)
 		r.place = nil
 		return nil, nil, nil
 	}
 	last := map[uint64]bool{}
 	if err := r.marks.read(p.Listed-p.Page, p.Listed, func(h uint64) { last[h] = true }); err != nil {
-		return from("what this pass has met is not known any more, for its file was torn or removed")
+		return from("what the list has shown before is not known any more, for its file was torn or removed")
 	}
 	l := newLister(r.f, r.c, r.c.reveal(p.Prev))
 	records, err := l.next(ctx)

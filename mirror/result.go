@@ -87,6 +87,13 @@ func as(n int64) string {
 	return "as they are"
 }
 
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return grouped(n) + " times"
+}
+
 func them(n int64) string {
 	if n == 1 {
 		return "it"
@@ -144,12 +151,12 @@ func (r *run) judge(x *Result) {
 	switch d := x.Duplicates; {
 	case d == 0:
 	case r.seen.pages <= 1 && r.earlier == nil:
-		x.warn("the list names %s more than once: each was pulled once", counted(d))
+		x.warn("the list shows records again, %s in all: each record was pulled once", times(d))
 	case g != nil && g.Step == 1 && d > x.Listed/2:
-		x.warn("the pages of the list overlap, and %s came more than once: if %s counts records, list.page.step has to be the number of records of a page", counted(d), g.Parameter)
+		x.warn("the pages of the list overlap, and records were shown again %s: if %s counts records, list.page.step has to be the number of records of a page", times(d), g.Parameter)
 	default:
 		x.moving = true
-		x.warn("the list has %s more than once: if it changed while it was read, it may have hidden others, and another run finds them", counted(d))
+		x.warn("the list showed records again, %s in all: if it changed while it was read, it may have hidden others, and another run finds them", times(d))
 	}
 }
 
@@ -215,11 +222,14 @@ func (x *Result) answer() string {
 	case x.Total > shown && x.More != "":
 		s := fmt.Sprintf("%s of the list's %s are in %s%s", grouped(there), counted(x.Total), x.Dir, fresh)
 		if n := x.Failed + x.Pending; n > 0 {
-			s += fmt.Sprintf(", %s failed", grouped(n))
+			s += fmt.Sprintf("; %s failed", grouped(n))
 		}
 		return s
 	case x.Failed+x.Pending > 0:
-		return fmt.Sprintf("%s in %s, %s failed%s", are(there), x.Dir, grouped(x.Failed+x.Pending), fresh)
+		if fresh == "" {
+			return fmt.Sprintf("%s in %s, %s failed", are(there), x.Dir, grouped(x.Failed+x.Pending))
+		}
+		return fmt.Sprintf("%s in %s%s; %s failed", are(there), x.Dir, fresh, grouped(x.Failed+x.Pending))
 	case x.More != "":
 		return fmt.Sprintf("%s in %s%s; the list has others", are(there), x.Dir, fresh)
 	case x.moving:
@@ -237,9 +247,6 @@ func (x *Result) someFailed() string {
 
 func (x *Result) warnings() []string {
 	all := []string{}
-	if x.Err != nil && !isSome(x.Err) {
-		all = append(all, "not done: "+x.Err.Error())
-	}
 	all = append(all, x.Warnings...)
 	for _, f := range x.Failures {
 		what := f.Path

@@ -114,6 +114,11 @@ type (
 )
 
 func (r *Report) view() *view {
+	if r.Error != "" {
+		failed := *r
+		failed.Warnings = append([]string{"not done: " + r.Error}, r.Warnings...)
+		r = &failed
+	}
 	v := &view{
 		Report:     r,
 		Title:      "headway " + r.Verb,

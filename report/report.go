@@ -35,7 +35,8 @@ type Report struct {
 	Plots    []Plot   `json:"plots,omitempty"`
 	Tables   []Table  `json:"tables,omitempty"`
 	Warnings []string `json:"warnings"`
-	// Error says why the command failed, "" if it did not; people read it among the warnings.
+	// Error says why the command failed, "" if it did not. The page has it among the warnings; a
+	// terminal, where the command says it itself, has not.
 	Error string `json:"error,omitempty"`
 }
 

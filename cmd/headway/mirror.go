@@ -166,6 +166,12 @@ command line or the config was wrong.`,
 	} {
 		c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd) {
+		// A shell shows the text as it is, with the quotes that mark a value's name in --help.
+		for _, name := range []string{"to", "dry-run", "workers", "idle", "rate", "protocol", "attempts", "check", "try", "rounds", "trial", "metrics", "seed", "format", "json", "html"} {
+			f.Lookup(name).Usage = strings.ReplaceAll(f.Lookup(name).Usage, "`", "")
+		}
+	}
 	return c
 }
 
