@@ -1,7 +1,6 @@
 package dns
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"strconv"
@@ -47,7 +46,7 @@ func (s *Server) serveUDP(u *net.UDPConn) error {
 		n, failed = b.call(unix.SYS_RECVMMSG, fd, 0, batchSize)
 		return failed != unix.EAGAIN
 	}
-	from, to := 0, 0
+	from, to, failures := 0, 0, 0
 	transmit := func(fd uintptr) bool {
 		n, failed = b.call(unix.SYS_SENDMMSG, fd, from, to)
 		return failed != unix.EAGAIN
@@ -61,11 +60,13 @@ func (s *Server) serveUDP(u *net.UDPConn) error {
 			return err
 		}
 		if failed != 0 {
-			if failed == unix.EBADF || errors.Is(failed, net.ErrClosed) {
+			// About one packet, as when an earlier answer met a closed port; or about all.
+			if failures++; failures > 1000 || failed == unix.EBADF {
 				return failed
 			}
-			continue // about one packet, as when an earlier answer met a closed port
+			continue
 		}
+		failures = 0
 		to = b.answer(s, u, n)
 		for from = 0; from < to; {
 			if err := raw.Write(transmit); err != nil {
