@@ -171,9 +171,18 @@ func (f *captures) read(ctx context.Context, a *pcap.Analyzer) error {
 }
 
 func (f *captures) readOne(ctx context.Context, a *pcap.Analyzer, name string) error {
-	r, label := f.stdin, name
+	var r io.Reader
+	label := name
 	if name == "-" {
 		label = "standard input"
+		// A pipe may stay silent for long: an interrupt must not wait for it.
+		from, to := io.Pipe()
+		go func() {
+			_, err := io.CopyBuffer(to, struct{ io.Reader }{f.stdin}, make([]byte, 1<<18))
+			to.CloseWithError(err)
+		}()
+		defer context.AfterFunc(ctx, func() { from.CloseWithError(context.Cause(ctx)) })()
+		r = from
 	} else {
 		file, err := os.Open(name)
 		if err != nil {
@@ -182,13 +191,6 @@ func (f *captures) readOne(ctx context.Context, a *pcap.Analyzer, name string) e
 		defer file.Close()
 		r = file
 	}
-	// A pipe may stay silent for long: an interrupt must not wait for it.
-	defer context.AfterFunc(ctx, func() {
-		if c, ok := r.(*os.File); ok {
-			c.SetReadDeadline(time.Now())
-			c.Close()
-		}
-	})()
 	err := a.Read(ctx, label, counted{r, &f.done})
 	switch {
 	case ctx.Err() != nil:

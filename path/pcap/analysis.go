@@ -31,6 +31,7 @@ type Analysis struct {
 	Skipped     map[string]int64 // packets that say nothing of a TCP connection, by why not
 	LeftOut     int64            // connections
 	LeftBytes   int64            // of payload, in them
+	Unwanted    int64 // connections that Options.Keep refused
 	Warnings    []string
 }
 
@@ -172,6 +173,7 @@ func (a *Analyzer) connection(s *segment) *Connection {
 	number := a.numbers
 	a.numbers++
 	if a.o.Keep != nil && !a.o.Keep(client.AddrPort(), server.AddrPort()) {
+		a.Unwanted++
 		if len(a.table) < 8*a.o.Connections {
 			a.table[k] = nil
 		}

@@ -63,8 +63,8 @@ func (a *Analysis) Report(v View) *report.Report {
 	}
 	if len(all) == 0 {
 		r.Answer = "No TCP connection is in the capture."
-		if len(a.Connections) > 0 {
-			r.Answer = "None of the connections is meant."
+		if n := a.Unwanted + int64(len(a.Connections)); n > 0 {
+			r.Answer = fmt.Sprintf("None of the %d connections is meant.", n)
 		}
 		r.Question = a.about(v.Of)
 		return r
@@ -75,7 +75,10 @@ func (a *Analysis) Report(v View) *report.Report {
 	r.Question = c.question(d)
 	r.Cases = []report.Case{{Name: c.name(), Values: c.values()}}
 	r.Plots = c.plots()
-	r.Tables = append(r.Tables, c.timeTable(), c.resentTable())
+	r.Tables = append(r.Tables, c.timeTable())
+	if c.Up().AllResent()+c.Down().AllResent() > 0 {
+		r.Tables = append(r.Tables, c.resentTable())
+	}
 	if t := c.stallTable(); len(t.Rows) > 0 {
 		r.Tables = append(r.Tables, t)
 	}
