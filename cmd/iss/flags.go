@@ -61,7 +61,7 @@ The exit status is 0 after an interrupt or SIGTERM, 1 if it failed, 2 if the com
 was wrong.`,
 		Example: `  iss
   iss --zone sky.example.org --dns :53 --ns ns1.sky.example.org=192.0.2.1,2001:db8::1
-  iss --dns none --powerdns 127.0.0.1:8053 --dnssec
+  iss --dns none --powerdns 127.0.0.1:8053 --dnssec --dir /var/lib/iss
   iss --powerdns unix:/run/iss/powerdns.sock
   iss --elements 'https://celestrak.org/NORAD/elements/gp.php?GROUP=stations&FORMAT=json'
   iss --elements sets.tle --http none`,
@@ -86,7 +86,7 @@ was wrong.`,
 	f.BoolVar(&x.dnssec, "dnssec", false, "with --powerdns: have it sign the zone, with keys in --dir")
 	f.StringArrayVar(&x.elements, "elements", []string{elements.CelesTrak}, "`URL` or file with element sets; may be repeated; none: what is built in")
 	f.DurationVar(&x.every, "every", 24*time.Hour, "`time` between fetches, two hours at least")
-	f.StringVar(&x.dir, "dir", "", "`DIRECTORY` to keep element sets and keys in (default: where the system keeps caches)")
+	f.StringVar(&x.dir, "dir", "", "`DIRECTORY` to keep element sets and keys in (default: the system's for caches, without keys)")
 	f.StringArrayVar(&x.ns, "ns", nil, "`NAME=ADDRESS,...` of a name server of the zone; may be repeated (default ns.ZONE without addresses)")
 	f.StringVar(&x.contact, "contact", "", "`MAILBOX` of who is responsible (default hostmaster@ZONE)")
 	f.StringSliceVar(&x.home, "home", nil, "`ADDRESSES` of the zone's own name, for who opens it as a page")
@@ -160,10 +160,11 @@ func (x *flags) check(c *cobra.Command) error {
 		if given("dir") {
 			return usagef("--dir is empty")
 		}
+		if x.dnssec { // caches are cleared, and then the zone would be bogus
+			return usagef("--dnssec keeps its keys in --dir: say where")
+		}
 		if cache, err := os.UserCacheDir(); err == nil {
 			x.dir = filepath.Join(cache, "headway-iss")
-		} else if x.dnssec {
-			return usagef("--dnssec needs --dir, to keep the keys")
 		}
 	}
 	x.dirChosen = given("dir")

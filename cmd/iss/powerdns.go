@@ -39,7 +39,7 @@ func (s *service) openPowerDNS() error {
 		if path, err = filepath.Abs(path); err != nil {
 			return err
 		}
-		s.tell("PowerDNS's remote backend, in pdns.conf: %s", settings("unix:path="+path, x.dnssec))
+		s.tell("PowerDNS's remote backend: pdns_server %s", settings("unix:path="+path, x.dnssec))
 		return nil
 	}
 	l, err := net.Listen("tcp", x.powerdns)
@@ -50,16 +50,16 @@ func (s *service) openPowerDNS() error {
 		s.warn("warning: --powerdns %s can be reached by others than this machine, and gives away the keys of the zone", x.powerdns)
 	}
 	s.addHTTP(l, b, nil)
-	s.tell("PowerDNS's remote backend, in pdns.conf: %s", settings("http:url=http://"+l.Addr().String()+"/dns", x.dnssec))
+	s.tell("PowerDNS's remote backend: pdns_server %s", settings("http:url=http://"+l.Addr().String()+"/dns", x.dnssec))
 	return nil
 }
 
-// settings of PowerDNS in one line.
+// settings of PowerDNS as its command line has them; pdns.conf has them without --, a line each.
 func settings(connection string, dnssec bool) string {
 	var out []string
 	for line := range strings.Lines(powerdns.Settings(connection, dnssec)) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
-			out = append(out, line)
+			out = append(out, "--"+line)
 		}
 	}
 	return strings.Join(out, " ")
