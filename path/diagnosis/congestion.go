@@ -34,15 +34,12 @@ func (e *Evidence) congestion(left float64) []claim {
 		lost = e.LossEvents.Or(0)
 	}
 	rate := lost / max(e.Segments.Or(1), 1)
-	// Losses when the queue was long are its overflow; others strike an empty path.
-	quiet := !e.LossRTT.Known() || !(e.LossRTT.Over(1.6*e.MinRTT.Or(math.Inf(1))) && e.LossRTT.Or(0)-e.MinRTT.Or(0) > .02)
-	if e.Side == AtReceiver {
-		quiet = !e.queued()
-	}
+	// Losses when a queue was long are its overflow; others strike an empty path.
+	quiet := e.lossAt(1.3, .01)
 	switch {
 	case e.spurious(resent, lost):
 		return claims(Reordering, 1)
-	case lost >= 2 && quiet && rate > policedLoss && e.policed():
+	case lost >= 2 && rate > policedLoss && e.policed() && e.lossAt(1.25, .004):
 		return claims(Policer, 1)
 	case e.bloated():
 		return claims(Bufferbloat, 1)
@@ -52,6 +49,13 @@ func (e *Evidence) congestion(left float64) []claim {
 			sure = .4
 		}
 		return claims(Loss, sure)
+	case lost >= 2 && !quiet && e.policed():
+		// A rate, and a queue in front of it; one that drops so much has hardly any.
+		sure := 1.0
+		if rate > .1 {
+			sure = .4
+		}
+		return claims(Bottleneck, sure)
 	case e.queued():
 		return claims(Bottleneck, 1)
 	case lost >= 2:
@@ -74,20 +78,31 @@ func (e *Evidence) policed() bool {
 	return e.PolicedFit.Over(policedFit)
 }
 
-// maybePoliced says that losses may be a policer's as well as chance's.
+// maybePoliced says that losses may be something else than chance.
 func (e *Evidence) maybePoliced(rate float64) bool {
 	if e.Side == AtReceiver {
-		return e.PolicedFit.Over(.3)
+		// Or what came twice was late, and not lost.
+		return e.PolicedFit.Over(.3) || e.Spurious.Over(2.5)
 	}
 	// Policers drop a tenth and more of what comes (Flach et al.).
 	return rate > policedLoss && e.PolicedFit.Over(.4) || rate > .1
 }
 
+// lossAt says that losses came while the round trip was less than so many times the least one, or so many s above it. A
+// receiver does not know when they came, only whether the round trip grew.
+func (e *Evidence) lossAt(times, over float64) bool {
+	if e.Side == AtReceiver {
+		return !e.queued()
+	}
+	at, least := e.LossRTT, e.MinRTT
+	return !at.Known() || !least.Known() || at.Or(0) <= max(times*least.Or(0), least.Or(0)+over)
+}
+
 // spurious says that what was sent again was there already: late, not lost.
 func (e *Evidence) spurious(resent, lost float64) bool {
 	if e.Side == AtReceiver {
-		// Gaps that fill in less than a round trip were not filled by sending again; and what came twice was not lost.
-		return e.OutOfOrder.Over(5) && e.LateGaps.Under(.2) || e.Spurious.Over(2.5) && e.Spurious.Over(.7*lost)
+		// Every gap filled in less than a round trip: nothing had to be sent again.
+		return e.OutOfOrder.Over(10) && !e.LossEvents.Over(0)
 	}
 	s, ok := e.Spurious.Get()
 	// The last duplicates are told of after the end, if at all.

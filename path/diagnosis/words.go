@@ -97,7 +97,7 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 		return s, "fewer bytes (compression), or a faster path"
 	case Reordering:
 		if e.Side == AtReceiver {
-			return fmt.Sprintf("%s packets came out of order: %.0f after a gap, and %s of the gaps filled in less than a round trip, so nothing was lost", took, e.OutOfOrder.Or(0), percent(1-e.LateGaps.Or(0))),
+			return fmt.Sprintf("%s packets came out of order: %.0f after a gap, and every gap filled in less than a round trip, so nothing was lost", took, e.OutOfOrder.Or(0)),
 				"find what spreads one connection over several paths or queues (per-packet balancing, parallel radio links)"
 		}
 		return fmt.Sprintf("%s went with a window made small for nothing: %.0f segments were sent again, and the receiver had %.0f of them already: late, not lost", took, e.Resent.Or(0), e.Spurious.Or(0)),

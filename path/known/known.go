@@ -42,35 +42,39 @@ type Transfer struct {
 	Halves              bool // what is sent is written in two parts, with Nagle's algorithm, to a receiver that holds back acknowledgements
 }
 
+// drawn varies what was asked for.
+func drawn(seed uint64, t Transfer) Transfer {
+	luck := dist.NewStream(seed, "known: "+t.Name)
+	vary := func(x float64) float64 { return x * (.75 + luck.Float64()/2) }
+	span := func(d *time.Duration) { *d = time.Duration(vary(float64(*d))) }
+	size := func(n *int) { *n = int(vary(float64(*n))) }
+	t.Seed = luck.Uint64()
+	span(&t.RTT)
+	span(&t.DNS)
+	span(&t.Handshake)
+	span(&t.Think)
+	span(&t.Pause)
+	size(&t.Size)
+	size(&t.SendBuffer)
+	size(&t.Receive)
+	size(&t.Chunk)
+	t.Forward.Loss = vary(t.Forward.Loss)
+	t.Forward.Police = vary(t.Forward.Police)
+	if t.Forward.Rate == 0 {
+		t.Forward.Rate, t.Forward.Queue = 100e6, 1<<20
+	} else {
+		t.Forward.Rate = vary(t.Forward.Rate)
+	}
+	t.Forward.Delay, t.Back.Delay = t.RTT/2, t.RTT/2
+	return t
+}
+
+const ms = time.Millisecond
+
 // Suite is the thirty transfers.
 func Suite(seed uint64) []Transfer {
 	var all []Transfer
-	add := func(t Transfer) {
-		luck := dist.NewStream(seed, "known: "+t.Name)
-		vary := func(x float64) float64 { return x * (.75 + luck.Float64()/2) }
-		span := func(d *time.Duration) { *d = time.Duration(vary(float64(*d))) }
-		size := func(n *int) { *n = int(vary(float64(*n))) }
-		t.Seed = luck.Uint64()
-		span(&t.RTT)
-		span(&t.DNS)
-		span(&t.Handshake)
-		span(&t.Think)
-		span(&t.Pause)
-		size(&t.Size)
-		size(&t.SendBuffer)
-		size(&t.Receive)
-		size(&t.Chunk)
-		t.Forward.Loss = vary(t.Forward.Loss)
-		t.Forward.Police = vary(t.Forward.Police)
-		if t.Forward.Rate == 0 {
-			t.Forward.Rate, t.Forward.Queue = 100e6, 1<<20
-		} else {
-			t.Forward.Rate = vary(t.Forward.Rate)
-		}
-		t.Forward.Delay, t.Back.Delay = t.RTT/2, t.RTT/2
-		all = append(all, t)
-	}
-	const ms = time.Millisecond
+	add := func(t Transfer) { all = append(all, drawn(seed, t)) }
 
 	add(Transfer{Name: "loss 1%, cubic, 50 ms", Cause: diagnosis.Loss, RTT: 50 * ms, Forward: link.Conditions{Loss: .01}, Congestion: "cubic", Size: 500e3})
 	add(Transfer{Name: "loss 3%, reno, 30 ms", Cause: diagnosis.Loss, RTT: 30 * ms, Forward: link.Conditions{Loss: .03}, Congestion: "reno", Size: 400e3})
@@ -111,5 +115,21 @@ func Suite(seed uint64) []Transfer {
 	add(Transfer{Name: "tls, 80 ms", Cause: diagnosis.TLS, RTT: 80 * ms, Congestion: "bbr", Size: 20e3, TLS: true, Handshake: 900 * ms})
 	add(Transfer{Name: "server think time, 25 ms", Cause: diagnosis.ServerThinking, RTT: 25 * ms, Congestion: "cubic", Size: 100e3, Think: 500 * ms})
 	add(Transfer{Name: "server think time, 90 ms, tls", Cause: diagnosis.ServerThinking, RTT: 90 * ms, Congestion: "cubic", Size: 20e3, Think: 1200 * ms, TLS: true})
+	return all
+}
+
+// Beyond is transfers that the causes of the suite could be mistaken for: slow start as it should be, a path that is full
+// without a long queue, and losses by chance that are many.
+func Beyond(seed uint64) []Transfer {
+	var all []Transfer
+	for _, t := range []Transfer{
+		{Name: "slow start, 100 ms", Cause: diagnosis.SlowStart, RTT: 100 * ms, Congestion: "cubic", Size: 150e3},
+		{Name: "bottleneck, cubic, 50 ms", Cause: diagnosis.Bottleneck, RTT: 50 * ms, Forward: link.Conditions{Rate: 10e6, Queue: 40e3}, Congestion: "cubic", Size: 2000e3},
+		{Name: "bottleneck, bbr, 60 ms", Cause: diagnosis.Bottleneck, RTT: 60 * ms, Forward: link.Conditions{Rate: 8e6, Queue: 30e3}, Congestion: "bbr", Size: 2000e3},
+		{Name: "many losses, cubic, 12 ms", Cause: diagnosis.Loss, RTT: 12 * ms, Forward: link.Conditions{Loss: .02}, Congestion: "cubic", Size: 1500e3},
+		{Name: "many losses, reno, 20 ms", Cause: diagnosis.Loss, RTT: 20 * ms, Forward: link.Conditions{Loss: .015}, Congestion: "reno", Size: 1500e3},
+	} {
+		all = append(all, drawn(seed, t))
+	}
 	return all
 }
