@@ -31,7 +31,7 @@ type Analysis struct {
 	Skipped     map[string]int64 // packets that say nothing of a TCP connection, by why not
 	LeftOut     int64            // connections
 	LeftBytes   int64            // of payload, in them
-	Unwanted    int64 // connections that Options.Keep refused
+	Unwanted    int64            // connections that Options.Keep refused
 	Warnings    []string
 }
 

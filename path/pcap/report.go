@@ -71,8 +71,7 @@ func (a *Analysis) Report(v View) *report.Report {
 	}
 	c := all[0]
 	d := diagnosis.Diagnose(c.Evidence())
-	r.Answer = sentence(d)
-	r.Question = c.question(d)
+	r.Answer, r.Question = c.answer(d), c.question(d)
 	r.Cases = []report.Case{{Name: c.name(), Values: c.values()}}
 	r.Plots = c.plots()
 	r.Tables = append(r.Tables, c.timeTable())
@@ -102,39 +101,45 @@ func (c *Connection) name() string {
 func (a *Analysis) about(of string) string {
 	took := time.Duration(max(a.Last-a.First, 0)).Round(time.Millisecond)
 	s := fmt.Sprintf("%d packets in %v, %d TCP connections", a.Packets, took, len(a.Connections))
+	if len(a.Connections) == 1 {
+		s = strings.TrimSuffix(s, "s")
+	}
 	if of != "" {
 		s = of + ": " + s
 	}
 	return s
 }
 
-// sentence says the evidence, and then the name.
-func sentence(d diagnosis.Diagnosis) string {
-	s := strings.TrimSuffix(upper(d.Sentence), ".")
-	if d.Cause == diagnosis.NotClear {
-		return s + "."
-	}
-	return s + ": " + string(d.Cause) + "."
-}
-
-func upper(s string) string {
-	if s == "" {
-		return "Nothing limits it that the capture shows"
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
-func (c *Connection) question(d diagnosis.Diagnosis) string {
+// answer says what the transfer took and the cause.
+func (c *Connection) answer(d diagnosis.Diagnosis) string {
 	h := c.main()
+	if h.Bytes == 0 {
+		return "The connection carries no data."
+	}
 	from, to := "server", "client"
 	if h.up {
 		from, to = to, from
 	}
-	s := fmt.Sprintf("What limits connection %s? It carries %s from %s to %s; the capture is %s.", c.name(), amount(h.Bytes), from, to, c.place())
-	if d.Advice != "" && d.Cause != diagnosis.NotClear {
-		s += " What to do: " + strings.TrimSuffix(d.Advice, ".") + "."
+	s := fmt.Sprintf("%s from %s to %s take %s", amount(h.Bytes), from, to, duration(h.active))
+	if rate := c.goodput(); !math.IsNaN(rate) {
+		s += fmt.Sprintf(", %.3g Mbit/s", rate/1e6)
 	}
-	return s
+	if d.Cause == diagnosis.NotClear {
+		return s + ": what limits it is not clear."
+	}
+	return fmt.Sprintf("%s: %s, %.0f %% of the time.", s, d.Cause, 100*d.Share)
+}
+
+// question is the evidence, what to do, and which connection it is.
+func (c *Connection) question(d diagnosis.Diagnosis) string {
+	var s string
+	if d.Sentence != "" && c.main().Bytes > 0 {
+		s = strings.ToUpper(d.Sentence[:1]) + strings.TrimSuffix(d.Sentence[1:], ".") + ". "
+	}
+	if d.Advice != "" && d.Cause != diagnosis.NotClear {
+		s += "What to do: " + strings.TrimSuffix(d.Advice, ".") + ". "
+	}
+	return s + fmt.Sprintf("This is connection %s; the capture is %s.", c.name(), c.place())
 }
 
 // place says where on the path the capture is from.
@@ -166,6 +171,13 @@ func amount(n int64) string {
 		return fmt.Sprintf("%.3g KB", float64(n)/1e3)
 	}
 	return fmt.Sprintf("%d bytes", n)
+}
+
+func duration(ns int64) string {
+	if ns >= 1e9 {
+		return fmt.Sprintf("%.3g s", float64(ns)/1e9)
+	}
+	return fmt.Sprintf("%.3g ms", float64(ns)/1e6)
 }
 
 // goodput is bytes that arrived over the time of the transfer, bit/s.
