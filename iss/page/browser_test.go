@@ -247,6 +247,14 @@ func TestPageInBrowser(t *testing.T) {
 			b.shoot(t, fmt.Sprintf("page%s-%d", strings.NewReplacer("/", "", "?object=", "-", "+", "-").Replace(path), width))
 		}
 	}
+	if *shots != "" { // those of docs
+		b.open(t, home+"/?lat=-22.91&lon=-43.17", 1280)
+		b.is(t, `document.querySelectorAll("#passes-rows tr").length > 3 && document.getElementById("link").classList.contains("live")`)
+		b.shoot(t, "docs-1280")
+		b.open(t, home+"/?lat=-22.91&lon=-43.17", 420)
+		b.is(t, `document.querySelectorAll("#passes-rows tr").length > 3 && document.getElementById("link").classList.contains("live")`)
+		b.shoot(t, "docs-420")
+	}
 	b.mu.Lock()
 	b.faults = slices.DeleteFunc(b.faults, func(s string) bool { return strings.Contains(s, "404") }) // no such thing, as asked for
 	b.mu.Unlock()
