@@ -272,7 +272,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestReportShows(t *testing.T) {
-	r := probed(t, Options{URL: site(t).URL + "/text", N: 6})
+	r := probed(t, Options{URL: site(t).URL + "/think", N: 6})
 	var page, text bytes.Buffer
 	if err := errors.Join(r.HTML(&page), r.Text(&text, report.TextOptions{Width: 100})); err != nil {
 		t.Fatal(err)
