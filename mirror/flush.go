@@ -22,6 +22,8 @@ func (r *run) flusher(quiet chan struct{}) {
 // flush writes what was done since the last time: first the failures and what the pass has met, then the
 // records, then how far the list is done.
 func (r *run) flush(last bool) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	r.mu.Lock()
 	done, tags, met := r.done, r.tags, r.met
 	r.done, r.tags, r.met = nil, nil, nil

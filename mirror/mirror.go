@@ -80,11 +80,14 @@ type run struct {
 	ids, paths seen
 	undone     map[uint64]bool // met by this pass in an earlier run, and failed there
 	place      *place          // where the pass goes on; nil is the beginning of the list
+	positioned bool            // the journal has a position
 	earlier    *place          // the same, where it did go on there
 	halfway    bool            // earlier runs have put records of this pass on disk
 	fits       bool            // the config fits a record of this run
 	stuck      bool            // the run has begun at a page that cannot be read
 	fresh      bool            // there was no run before
+
+	writing sync.Mutex // of the journal and the marks
 
 	mu       sync.Mutex
 	old      map[uint64]bool // what failed in earlier runs, and whether it is settled in this one
@@ -323,6 +326,7 @@ func (r *run) openJournal() error {
 	}
 	// What the journal knows was not met by this run.
 	r.ids.pass()
+	r.positioned = state.Position != ""
 	r.place, err = readPlace(state.Position)
 	switch what := difference(state.Config, id); {
 	case err != nil:

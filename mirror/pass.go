@@ -180,10 +180,18 @@ func (r *run) resume(ctx context.Context) (*lister, []any, error) {
 	return l, fresh, err
 }
 
-// beginPass begins the list at its beginning.
+// beginPass begins the list at its beginning. The journal forgets the position before the marks go that it needs.
 func (r *run) beginPass() (*lister, error) {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if r.positioned {
+		r.jr.Position("")
+		if err := r.jr.Flush(); err != nil {
+			return nil, &fatalError{err}
+		}
+	}
 	if err := r.marks.cut(0); err != nil {
-		return nil, err
+		return nil, &fatalError{err}
 	}
 	return newLister(r.f, r.c, ""), nil
 }

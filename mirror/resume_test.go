@@ -660,3 +660,37 @@ func TestAnotherList(t *testing.T) {
 		t.Errorf("%v, %q", err, said)
 	}
 }
+
+// Killed where the list had changed and was begun anew, the next run knows no less.
+func TestKilledWhereTheListWasBegunAnew(t *testing.T) {
+	s := newShelf(t, 200)
+	c, dir := s.config(t, byPage, ""), t.TempDir()
+	s.run(t, c, dir, 52)
+	s.set(func() { s.ids = upTo(20, 200) })
+	own := filepath.Join(dir, ".headway-mirror")
+	kept := map[string][]byte{}
+	keep := func() {
+		for _, name := range []string{"journal", passName} {
+			kept[name], _ = os.ReadFile(filepath.Join(own, name))
+		}
+	}
+	s.page = func(n int) {
+		if n == 1 && len(kept) == 0 { // the list has just been begun anew
+			keep()
+		}
+	}
+	s.run(t, c, dir, 1)
+	s.page = nil
+	if len(kept) == 0 {
+		t.Fatal("the list was not begun anew")
+	}
+	for name, b := range kept {
+		if err := os.WriteFile(filepath.Join(own, name), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err, said := s.run(t, c, dir, 0)
+	if err != nil || len(said) > 0 || len(missing(t, dir, upTo(20, 200))) > 0 {
+		t.Errorf("%v, %q, %s", err, said, x.answer())
+	}
+}
