@@ -309,9 +309,10 @@ func connectionTable(all []*Connection, top int) report.Table {
 	}
 	for _, c := range all[:min(len(all), top)] {
 		h := c.main()
-		name := c.name()
+		// What tells connections apart stands last: long names are cut in front.
+		name := fmt.Sprintf("%v > %v, #%d", c.Client, c.Server, c.Number)
 		if h.Bytes > 0 {
-			name += ", " + string(diagnosis.Diagnose(c.Evidence()).Cause)
+			name += " " + string(diagnosis.Diagnose(c.Evidence()).Cause)
 		}
 		_, lost, _, _ := h.Lost()
 		rtt := math.NaN()
