@@ -96,6 +96,9 @@ func New(o Options, cat *sky.Catalogue) (*Keeper, error) {
 				if err := s.load(o.Dir); err != nil {
 					o.Log(err.Error())
 				}
+				if s.state.Next.Sub(o.Now()) > week+day { // a clock was wrong then, or is now
+					s.state.Next = time.Time{}
+				}
 			}
 		case err == nil && strings.Contains(from, "://"):
 			return nil, fmt.Errorf("elements: %q: want a URL with http or https, or a file", from)

@@ -222,6 +222,21 @@ func TestRestart(t *testing.T) {
 	b.want(50, today, "")
 }
 
+// A clock that was years ahead does not keep a service from ever asking again.
+func TestClockThatWasAhead(t *testing.T) {
+	b := newBench(t)
+	b.now = today.AddDate(10, 0, 0)
+	b.server.sends(csvOf(some(50, b.now)))
+	b.step()
+	b.now = today
+	b.restart()
+	b.server.sends(csvOf(some(50, today)))
+	b.step()
+	if n := b.server.count(); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}
+
 // Whatever the server does, what was good stays, on disk, too, and the problem is told.
 func TestBadServers(t *testing.T) {
 	hijack := func(answer string) http.HandlerFunc {
