@@ -156,7 +156,7 @@ func check(sets []orbit.Elements, bad int, old []orbit.Elements, now time.Time) 
 	}
 	// The middle one, not the last: a single epoch ahead of time would keep out what comes
 	// after it.
-	if a, b := middle(sets), middle(old); a.Before(b.Add(-6 * time.Hour)) {
+	if a, b := middle(sets), middle(old); a.Before(b.Add(-6*time.Hour)) && b.Sub(now) < ahead {
 		return fmt.Errorf("older than what is there: half of the epochs are before %s, was %s", a.Format(time.DateTime), b.Format(time.DateTime))
 	}
 	return nil
@@ -198,7 +198,7 @@ func merge(sets, old []orbit.Elements, now time.Time) []orbit.Elements {
 		if e.Epoch.Sub(now) > ahead {
 			continue
 		}
-		if o := was[e.Number]; o != nil && o.Epoch.After(e.Epoch) {
+		if o := was[e.Number]; o != nil && o.Epoch.After(e.Epoch) && o.Epoch.Sub(now) < ahead {
 			e = *o
 		}
 		out = append(out, e)

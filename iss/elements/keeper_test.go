@@ -235,6 +235,7 @@ func TestClockThatWasAhead(t *testing.T) {
 	if n := b.server.count(); n != 2 {
 		t.Errorf("%d requests", n)
 	}
+	b.want(50, today, "") // nor are elements of the future better than those of today
 }
 
 // Whatever the server does, what was good stays, on disk, too, and the problem is told.
