@@ -16,18 +16,18 @@ import (
 )
 
 // conditionFlags are the conditions of a path on a command line: each for both directions, or for one.
-type conditionFlags struct{ both, up, down, say map[string]*string }
+type conditionFlags struct{ both, up, down map[string]*string }
 
 // conditions says what each flag is, and how it is read.
 var conditions = []struct {
 	name, usage, like string
 	read              func(c *link.Conditions, text string) error
 }{
-	{"delay", "`TIME` that every packet takes", "125ms", asTime(func(c *link.Conditions) *time.Duration { return &c.Delay })},
+	{"delay", "`TIME` that every packet takes, each way", "125ms", asTime(func(c *link.Conditions) *time.Duration { return &c.Delay })},
 	{"jitter", "up to so much `TIME` more, in order", "5ms", asTime(func(c *link.Conditions) *time.Duration { return &c.Jitter })},
 	{"loss", "`PERCENT` of the packets that are lost", "1%", asShare(func(c *link.Conditions) *float64 { return &c.Loss })},
 	{"bursts", "lose packets in bursts of this mean `TIME`", "20ms", asTime(func(c *link.Conditions) *time.Duration { return &c.Bursts })},
-	{"loss-on", "`WHICH` can be lost: data, ack or both (default both)", "data", asLossOn},
+	{"loss-on", "`WHICH` can be lost: data, ack or both (default both)", "", asLossOn},
 	{"reorder", "`PERCENT` of the packets that are held back behind others", "0.5%", asShare(func(c *link.Conditions) *float64 { return &c.Reorder })},
 	{"reorder-by", "`TIME` by which (default an eighth of the delay, and 1 ms at least)", "3ms", asTime(func(c *link.Conditions) *time.Duration { return &c.ReorderBy })},
 	{"rate", "`RATE` of the bottleneck", "10mbit", asRate(func(c *link.Conditions) *float64 { return &c.Rate })},

@@ -313,6 +313,16 @@ func TestWilson(t *testing.T) {
 	if low, high := wilson(0, 0); low != 0 || high != 1 {
 		t.Errorf("%g to %g of nothing", low, high)
 	}
+	// As published: R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17,
+	// 1998, table I, method 3.
+	for _, c := range []struct {
+		k, n      int64
+		low, high float64
+	}{{81, 263, .2553, .3662}, {15, 148, .0624, .1605}, {0, 20, 0, .1611}, {1, 29, .0061, .1718}} {
+		if low, high := wilson(c.k, c.n); math.Abs(low-c.low) > 5e-5 || math.Abs(high-c.high) > 5e-5 {
+			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", c.k, c.n, low, high, c.low, c.high)
+		}
+	}
 	for _, n := range []int64{30, 200, 1000} {
 		for _, p := range []float64{.01, .05, .3} {
 			covered, logs := 0., 0.

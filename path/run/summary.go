@@ -74,7 +74,15 @@ func wilson(k, n int64) (low, high float64) {
 	p, m := share(k, n), float64(n)
 	middle := (p + z*z/(2*m)) / (1 + z*z/m)
 	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return max(middle-half, 0), min(middle+half, 1)
+	low, high = max(middle-half, 0), min(middle+half, 1)
+	// Exactly, where rounding would leave a trace.
+	if k == 0 {
+		low = 0
+	}
+	if k == n {
+		high = 1
+	}
+	return low, high
 }
 
 // Report is what the link did, in the form of every answer.
