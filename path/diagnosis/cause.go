@@ -24,4 +24,5 @@ const (
 	ServerThinking Cause = "server think time"    // the first byte took long
 	SlowStart      Cause = "slow start"           // the transfer ended before its window was open
 	Bottleneck     Cause = "bottleneck"           // the path was full
+	Distance       Cause = "distance"             // the round trips that connecting and asking need
 )

@@ -26,10 +26,11 @@ type Diagnosis struct {
 
 // What a cause must explain of the time to be named, and by how much more than the next one.
 const (
-	leastShare  = .3
-	leastWindow = .15 // the round trips that a small initial window costs
-	leastLead   = 1.25
-	worthTold   = .1
+	leastShare    = .3
+	leastWindow   = .15 // the round trips that a small initial window costs
+	leastDistance = .5
+	leastLead     = 1.25
+	worthTold     = .1
 )
 
 // Diagnose says what limited a transfer.
@@ -71,26 +72,37 @@ func sorted(parts []claim) []claim {
 }
 
 // leading is which of the parts may be the cause, -1 if none takes enough; the largest comes first. Slow start is the ground on which a
-// small initial window stands, and no rival of it.
+// small initial window stands, and distance that of everything: they are named if nothing else is.
 func leading(parts []claim) int {
-	if len(parts) > 1 && parts[0].Cause == SlowStart {
-		for i, p := range parts {
-			if p.Cause == InitialWindow && p.Share >= leastWindow {
-				return i
+	slow, far := -1, -1
+	for i, p := range parts {
+		switch {
+		case p.Cause == Distance:
+			far = i
+		case p.Cause == SlowStart:
+			slow = i
+		case p.Share >= leastShare, p.Cause == InitialWindow && p.Share >= leastWindow && slow >= 0:
+			if slow >= 0 && p.Cause != InitialWindow && parts[slow].Share > p.Share {
+				return slow
 			}
+			return i
 		}
 	}
-	if len(parts) == 0 || parts[0].Share < leastShare {
-		return -1
+	if slow >= 0 && parts[slow].Share >= leastShare && (far < 0 || parts[slow].Share >= parts[far].Share) {
+		return slow
 	}
-	return 0
+	if far >= 0 && parts[far].Share >= leastDistance {
+		return far
+	}
+	return -1
 }
 
 // rival is the largest share beside one.
 func rival(parts []claim, i int) float64 {
 	most := 0.0
 	for j, p := range parts {
-		if j != i && !(parts[i].Cause == InitialWindow && p.Cause == SlowStart) {
+		ground := p.Cause == Distance || p.Cause == SlowStart && (parts[i].Cause == InitialWindow || parts[i].Cause == Distance)
+		if j != i && !ground {
 			most = max(most, p.Share)
 		}
 	}
@@ -115,7 +127,7 @@ func divide(e *Evidence) []claim {
 			parts = append(parts, claim{Part{Cause: c, Share: min(seconds/all, 1)}, sure})
 		}
 	}
-	trip := e.MinRTT.Or(e.Connect.Or(0))
+	trip := e.trip().Or(0)
 	before := 0.0
 	phase := func(c Cause, seconds float64) {
 		seconds = max(seconds, 0)
@@ -130,6 +142,12 @@ func divide(e *Evidence) []claim {
 	phase(TLS, e.TLS.Or(0)-e.TLSRounds.Or(1)*trip)
 	phase(ServerThinking, e.thinking(trip))
 	setup := before + min(e.Connect.Or(0), 2*trip) + min(e.TLS.Or(0), e.TLSRounds.Or(1)*trip)
+	// What is left of the phases is round trips: for connecting, for TLS, and in a download for the answer.
+	trips := min(e.Connect.Or(0), 2*trip) + min(e.TLS.Or(0), e.TLSRounds.Or(1)*trip)
+	if !e.Upload {
+		trips += min(e.Wait.Or(0), e.Exchanges.Or(1)*trip)
+	}
+	add(Distance, min(trips, all-before), 1)
 	data := max(all-setup, 0)
 	if d, ok := e.Duration.Get(); ok {
 		data = min(data, d)
@@ -138,6 +156,14 @@ func divide(e *Evidence) []claim {
 		add(p.Cause, p.Share*data, p.sure)
 	}
 	return merged(parts)
+}
+
+// trip is the least round trip, s.
+func (e *Evidence) trip() Value {
+	if e.MinRTT.Over(0) {
+		return e.MinRTT
+	}
+	return e.Connect
 }
 
 // thinking is how long the server took for its answer beyond the round trips.

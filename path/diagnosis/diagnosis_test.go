@@ -76,6 +76,9 @@ func TestCauses(t *testing.T) {
 			e.Bytes, e.Transfer, e.Duration, e.SlowStart, e.InitialWindow = Is(50e3), Is(.25), Is(.3), Is(1), Is(1)
 		}), InitialWindow, "6 round trips of 50 ms instead of 3"},
 		{"slow start", bulk(func(e *Evidence) { e.Bytes, e.Transfer, e.Duration, e.SlowStart = Is(200e3), Is(.2), Is(.25), Is(1) }), SlowStart, "200 KB take 4 round trips"},
+		{"round trips alone", bulk(func(e *Evidence) {
+			e.TLS, e.Bytes, e.Transfer, e.Duration, e.SlowStart = Is(.05), Is(3000), Is(.001), Is(.05), Is(1)
+		}), Distance, "round trips of 50 ms"},
 		{"dns", bulk(func(e *Evidence) { e.DNS = Is(5) }), DNS, "5.0 s"},
 		{"tls", bulk(func(e *Evidence) { e.TLS, e.TLSRounds = Is(5), Is(2) }), TLS, "TLS 1.2"},
 		{"thinking", bulk(func(e *Evidence) { e.Wait = Is(5) }), ServerThinking, "5.0 s"},

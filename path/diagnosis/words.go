@@ -105,6 +105,9 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 	case DelayedAcks:
 		s := fmt.Sprintf("%.0f times data that were ready waited for an acknowledgement that the receiver held back for %s: %s", e.AckWaits.Or(0), seconds(e.AckDelay), took)
 		return s, "write each message at once (writev, a buffered writer, TCP_CORK), or set TCP_NODELAY at the sender: Nagle's algorithm and delayed acknowledgements wait for each other"
+	case Distance:
+		return fmt.Sprintf("%s went with the round trips of %s that connecting and asking need", took, seconds(e.trip())),
+			"fewer of them: a connection that is kept (keepalive, HTTP/2), TLS 1.3; or a server nearer by"
 	case SlowStart:
 		return fmt.Sprintf("%s the transfer was in slow start: %s take %.0f round trips of %s from a window of %.0f segments", took, size(e.Bytes.Or(0)), e.rounds(e.InitialWindow.Or(usualWindow)), seconds(e.MinRTT), e.InitialWindow.Or(usualWindow)),
 			"fewer bytes, a server nearer by, or one connection for more than one exchange; a larger initial window (ip route ... initcwnd) where the path carries it"

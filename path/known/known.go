@@ -76,7 +76,7 @@ func Suite(seed uint64) []Transfer {
 	var all []Transfer
 	add := func(t Transfer) { all = append(all, drawn(seed, t)) }
 
-	add(Transfer{Name: "loss 1%, cubic, 50 ms", Cause: diagnosis.Loss, RTT: 50 * ms, Forward: link.Conditions{Loss: .01}, Congestion: "cubic", Size: 500e3})
+	add(Transfer{Name: "loss 1%, cubic, 50 ms", Cause: diagnosis.Loss, RTT: 50 * ms, Forward: link.Conditions{Loss: .012}, Congestion: "cubic", Size: 700e3})
 	add(Transfer{Name: "loss 3%, reno, 30 ms", Cause: diagnosis.Loss, RTT: 30 * ms, Forward: link.Conditions{Loss: .03}, Congestion: "reno", Size: 400e3})
 	add(Transfer{Name: "loss in bursts, cubic, 80 ms", Cause: diagnosis.Loss, RTT: 80 * ms, Forward: link.Conditions{Loss: .06, Bursts: 4 * ms}, Congestion: "cubic", Size: 600e3})
 
@@ -124,8 +124,8 @@ func Beyond(seed uint64) []Transfer {
 	var all []Transfer
 	for _, t := range []Transfer{
 		{Name: "slow start, 100 ms", Cause: diagnosis.SlowStart, RTT: 100 * ms, Congestion: "cubic", Size: 150e3},
-		{Name: "bottleneck, cubic, 50 ms", Cause: diagnosis.Bottleneck, RTT: 50 * ms, Forward: link.Conditions{Rate: 10e6, Queue: 40e3}, Congestion: "cubic", Size: 2000e3},
-		{Name: "bottleneck, bbr, 60 ms", Cause: diagnosis.Bottleneck, RTT: 60 * ms, Forward: link.Conditions{Rate: 8e6, Queue: 30e3}, Congestion: "bbr", Size: 2000e3},
+		{Name: "bottleneck, cubic, 50 ms", Cause: diagnosis.Bottleneck, RTT: 50 * ms, Forward: link.Conditions{Rate: 10e6, Queue: 40e3}, Congestion: "cubic", Size: 1500e3},
+		{Name: "bottleneck, bbr, 60 ms", Cause: diagnosis.Bottleneck, RTT: 60 * ms, Forward: link.Conditions{Rate: 8e6, Queue: 30e3}, Congestion: "bbr", Size: 1200e3},
 		{Name: "many losses, cubic, 12 ms", Cause: diagnosis.Loss, RTT: 12 * ms, Forward: link.Conditions{Loss: .02}, Congestion: "cubic", Size: 1500e3},
 		{Name: "many losses, reno, 20 ms", Cause: diagnosis.Loss, RTT: 20 * ms, Forward: link.Conditions{Loss: .015}, Congestion: "reno", Size: 1500e3},
 	} {
