@@ -392,6 +392,9 @@ func (r *run) all() (*Result, error) {
 		cause = listed
 	}
 	err := r.flush(true)
+	if gaveUp := (*gaveUpError)(nil); r.n.Complete && errors.As(cause, &gaveUp) {
+		cause = nil // those were the last
+	}
 	pending := int64(0)
 	if err == nil {
 		pending, err = r.failures.settle(r.c, r.pending)

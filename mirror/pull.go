@@ -452,9 +452,12 @@ func (r *run) failed(it *item, kind string, err error, fetched bool) {
 	case row >= r.c.Retry.GiveUp && !fetched:
 		r.stop(fmt.Errorf("the config fits none of the first %d records, the last for this: %s", row, text))
 	case row >= r.c.Retry.GiveUp:
-		r.stop(fmt.Errorf("%d records in a row failed, the last with: %s; the server may be gone, so this run ends (retry.give_up), and the next goes on from here", row, text))
+		r.stop(&gaveUpError{fmt.Errorf("%d records in a row failed, the last with: %s; the server may be gone, so this run ends (retry.give_up), and the next goes on from here", row, text)})
 	}
 }
+
+// A gaveUpError ends a run before others fail as those before did.
+type gaveUpError struct{ error }
 
 // hopeless says that nothing comes back for what failed before: the rest keeps its name until the next run.
 func (r *run) hopeless() bool {
