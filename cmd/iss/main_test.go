@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,7 +41,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("SERVER", server.URL)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "start": start, "stop": stop, "await": await},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "start": start, "stop": stop, "await": await, "get": get},
 	})
 }
 
@@ -87,6 +88,19 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("no %q in %s", args, p.text())
+}
+
+// get PATH writes what the page's server has there to the file got.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	resp, err := http.Get(ts.Getenv("HTTP") + args[0])
+	ts.Check(err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	if (resp.StatusCode == http.StatusOK) == neg {
+		ts.Fatalf("%s: %s", args[0], resp.Status)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("got"), body, 0o644))
 }
 
 // celestrak is a server of elements whose epoch is an hour ago. /bad is another kind.
