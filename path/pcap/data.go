@@ -42,7 +42,7 @@ func (h *half) data(s *segment, missing int) {
 		h.max = end
 		return // TLS takes leave
 	}
-	v := h.look(s)
+	v := h.look(s, off >= h.max)
 	begins := h.c.speaks(h, now, off >= h.max)
 	segs := h.segments(int64(s.length))
 	h.Segments += segs
@@ -115,6 +115,7 @@ func (h *half) data(s *segment, missing int) {
 			}
 		}
 		h.lastShort = int64(s.length)%h.full() != 0
+		h.shorts += b2i(h.lastShort)
 		h.emptyAt = 0
 	}
 	h.lastAt = now
@@ -431,8 +432,12 @@ func (h *half) resend(off, n int64, k Kind, already bool, now int64, s *segment)
 			}
 			h.episodes = h.episodes[1:]
 		}
-		if len(h.RTTs.all) > 0 {
-			h.LossRTT.add(now, h.RTTs.all[len(h.RTTs.all)-1].v, h.c.budget)
+		if n := len(h.RTTs.all); n > 0 { // a queue that stands shows in several
+			least := h.RTTs.all[n-1].v
+			for _, p := range h.RTTs.all[max(n-3, 0):] {
+				least = min(least, p.v)
+			}
+			h.LossRTT.add(now, least, h.c.budget)
 		}
 	}
 	e := &h.episodes[len(h.episodes)-1]
@@ -589,11 +594,13 @@ func (h *half) charge(now, n int64, v view, timed Limit, resent bool) {
 	h.pause(gap, why)
 }
 
-// peak is the most in flight of the last rounds.
+// peak is the most in flight of the last rounds, but for those before a loss.
 func (h *half) peak() int64 {
 	most := h.round.flight
 	for _, r := range h.rounds[max(0, len(h.rounds)-4):] {
-		most = max(most, r.flight)
+		if r.begin > h.lossAt {
+			most = max(most, r.flight)
+		}
 	}
 	return most
 }

@@ -75,6 +75,7 @@ type half struct {
 	sackBefore int64 // sackHigh before the last acknowledgement
 	crowded    bool  // SACK may not have told of everything
 	lateAcked  int64 // segments that were late, as SACK tells
+	shorts     int64 // segments that were not full
 	lossAt     int64 // when something was last sent again
 	probed     bool  // a tail loss probe was sent since
 	trains     []progress
@@ -332,7 +333,7 @@ type view struct {
 
 // look finds what the sender knew when it sent s: what is known here, or at a capture
 // elsewhere what s echoes (timestamps) or must have passed here so long ago.
-func (h *half) look(s *segment) view {
+func (h *half) look(s *segment, fresh bool) view {
 	if !h.shifted() {
 		h.acks = h.acks[:0]
 		return view{h.una, h.edge, h.ackAt, h.wait}
@@ -356,7 +357,7 @@ func (h *half) look(s *segment) view {
 		k++
 	}
 	h.acks = h.acks[k:]
-	if first > 0 && !h.recover {
+	if first > 0 && fresh && !h.recover {
 		h.sample(s.at, s.at-first, false)
 	}
 	return view{h.seen.una, h.seen.edge, h.seen.at, h.seen.wait}

@@ -97,6 +97,11 @@ func (h *half) conclude() {
 		}
 	}
 	steady := !h.realLoss() && h.steady(flights)
+	var window int64
+	for _, r := range rounds {
+		window += r.window
+	}
+	trickles := 4*h.shorts > h.Segments && 3*h.spent[Application] > window
 	for i, r := range rounds {
 		took := float64(max(r.end-r.begin, 1))
 		rate := float64(r.bytes) / took * 1e9
@@ -114,8 +119,11 @@ func (h *half) conclude() {
 		case train > 0 && rate > .8*train:
 			why = PathFull
 		case steady && math.Abs(float64(r.flight)-h.flight) < .15*h.flight:
-			if why = SendBuffer; r.room < 2*h.full() {
+			switch why = SendBuffer; {
+			case r.room < 2*h.full():
 				why = Receiver
+			case trickles: // at a steady pace, which some acknowledgement always happens to meet
+				why = Application
 			}
 		}
 		h.lastWhy = why
