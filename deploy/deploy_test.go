@@ -474,6 +474,33 @@ func TestFlagsExist(t *testing.T) {
 	accepts(t, "iss.service", strings.Fields(strings.NewReplacer("${STATE_DIRECTORY}", "/d", "$ISS_FLAGS", "--zone=sky.example.org --ns=ns1.sky.example.org=192.0.2.1").Replace(execStart(t)))[1:])
 }
 
+// What the page of the docs says can be said.
+func TestFlagsInDocsExist(t *testing.T) {
+	help, err := exec.Command(program(t), "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../docs/iss.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, m := range regexp.MustCompile("(?m)^\\| `(--[a-z-]+)").FindAllSubmatch(text, -1) {
+		n++
+		if !bytes.Contains(help, append(m[1], ' ')) {
+			t.Errorf("docs/iss.md has %s, and iss --help has not", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^ +(--[a-z-]+) `).FindAllSubmatch(help, -1) {
+		if !bytes.Contains(text, append([]byte("| `"), m[1]...)) {
+			t.Errorf("iss --help has %s, and docs/iss.md has not", m[1])
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d flags are in the docs: the test looks the wrong way", n)
+	}
+}
+
 // The pod's two halves meet: socket, caches, ports.
 func TestPowerDNSMeetsItsBackend(t *testing.T) {
 	all, _ := manifests(t)

@@ -218,7 +218,7 @@ func TestPageInBrowser(t *testing.T) {
 	shortcut("/")
 	b.is(t, `document.activeElement.id === "find"`)
 	key("25544\r") // faster than the list: the server finds it
-	b.is(t, `document.querySelectorAll("#passes-rows tr").length > 3`)
+	b.is(t, `location.search === "?object=25544" && document.querySelectorAll("#passes-rows tr").length > 3`)
 	b.is(t, `/It rises in|It is up now/.test(document.getElementById("countdown").textContent)`)
 
 	// The map by mouse.

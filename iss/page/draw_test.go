@@ -31,9 +31,11 @@ func rings(t interface{ Fatalf(string, ...any) }, d string) (all [][][2]int) {
 		return v
 	}
 	var ring [][2]int
+	relative := false
 	for d != "" {
 		switch {
 		case d[0] == 'M':
+			relative = false
 			if ring != nil {
 				all = append(all, ring)
 			}
@@ -41,8 +43,11 @@ func rings(t interface{ Fatalf(string, ...any) }, d string) (all [][][2]int) {
 			ring = [][2]int{{number(), number()}}
 		case d[0] == 'z':
 			d = d[1:]
+		case d[0] == 'l':
+			d, relative = d[1:], true
+		case !relative:
+			t.Fatalf("absolute coordinates at %.20q", d)
 		default:
-			d = strings.TrimPrefix(d, "l")
 			last := ring[len(ring)-1]
 			x := last[0] + number()
 			ring = append(ring, [2]int{x, last[1] + number()})
@@ -176,6 +181,12 @@ func TestMap(t *testing.T) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
+		}
+	}
+	for part := range strings.SplitSeq(string(svg), ` d="`) {
+		if part[0] == 'M' {
+			d, _, _ := strings.Cut(part, `"`)
+			rings(t, d)
 		}
 	}
 	for _, c := range theWorld().Countries {

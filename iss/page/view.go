@@ -24,6 +24,7 @@ type view struct {
 	Object         Object
 	Who            string // in a sentence
 	Zone           string
+	TTL            uint32
 	Dig            string
 	Now            time.Time
 	Moment         *Moment
@@ -51,7 +52,7 @@ func (s *Site) index(w http.ResponseWriter, r *http.Request) {
 	catalogue := s.o.Catalogue.Now()
 	v := view{
 		CSS: s.static["page.css"].url, JS: s.static["page.js"].url, World: s.static["world.svg"].url, Theme: template.JS(theme),
-		Now: now.UTC(), Catalogue: catalogue.Len(), Zone: strings.TrimSuffix(s.o.Zone.Origin, "."),
+		Now: now.UTC(), Catalogue: catalogue.Len(), Zone: strings.TrimSuffix(s.o.Zone.Origin, "."), TTL: s.o.Zone.TTL,
 	}
 	q := newQuery(r)
 	asked := clip(q.text("object"))

@@ -132,7 +132,7 @@ func (w *world) svg() []byte {
 
 // appendPoints as a path, relative, with no character more than it needs. North is up.
 func appendPoints(b []byte, points [][2]int) []byte {
-	x, y := 0, 0
+	x, y, drawn := 0, 0, false
 	for i, p := range points {
 		dx, dy := p[0]-x, -p[1]-y
 		switch {
@@ -140,8 +140,8 @@ func appendPoints(b []byte, points [][2]int) []byte {
 			b = append(b, 'M')
 		case dx == 0 && dy == 0:
 			continue
-		case i == 1:
-			b = append(b, 'l')
+		case !drawn: // without it, what follows M is not relative
+			b, drawn = append(b, 'l'), true
 		case dx >= 0:
 			b = append(b, ' ')
 		}
