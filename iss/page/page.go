@@ -107,6 +107,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Permissions-Policy", "geolocation=(self)")
+	// A server of streams has no timeout for all; whoever does not take an answer within this has gone.
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(30 * time.Second))
 	s.mux.ServeHTTP(w, r)
 }
 
