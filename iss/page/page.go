@@ -19,6 +19,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func New(o Options) (*Site, error) {
 		o.Pod = health.New(health.Options{})
 		o.Pod.SetReady(true)
 	}
-	s := &Site{o: o, mux: http.NewServeMux(), passes: newPasses(), search: make(chan struct{}, 2)}
+	s := &Site{o: o, mux: http.NewServeMux(), passes: newPasses(), search: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	s.hub = newHub(s, o.Streams)
 	var err error
 	if s.static, err = assets(); err != nil {
