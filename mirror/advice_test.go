@@ -67,11 +67,11 @@ func TestEmptyLists(t *testing.T) {
 		t.Errorf("with a total of 0: %v, %s", err, x.answer())
 	}
 	dir := t.TempDir()
-	s.ids = upTo(0, 5)
+	s.set(func() { s.ids = upTo(0, 5) })
 	if _, err, _ = s.run(t, s.config(t, byPages, ""), dir, 0); err != nil {
 		t.Fatal(err)
 	}
-	s.ids = nil
+	s.set(func() { s.ids = nil })
 	if _, err, _ = s.run(t, s.config(t, byPages, ""), dir, 0); err == nil || !strings.Contains(err.Error(), "where there were 5 before") {
 		t.Errorf("%v", err)
 	}
@@ -137,26 +137,28 @@ func (c *Config) source0(t testing.TB) string {
 
 // Whatever a header is called, another origin does not get it; nor by way of a page of the list.
 func TestStrangersGetNothing(t *testing.T) {
-	var got http.Header
+	asked := make(chan http.Header, 10)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header.Clone()
+		asked <- r.Header.Clone()
 		fmt.Fprint(w, `{"items":[{"id":2}]}`)
 	}))
 	defer other.Close()
 	s := newShelf(t, 0)
-	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/r/") {
-			fmt.Fprint(w, "r")
-			return
-		}
-		w.Header().Set("Link", "<"+other.URL+`/page>; rel="next"`)
-		fmt.Fprint(w, `{"items":[{"id":1}]}`)
+	s.set(func() {
+		s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/r/") {
+				fmt.Fprint(w, "r")
+				return
+			}
+			w.Header().Set("Link", "<"+other.URL+`/page>; rel="next"`)
+			fmt.Fprint(w, `{"items":[{"id":1}]}`)
+		})
 	})
 	c := s.config(t, `/page", link: true`, "headers: {X-Key: abc, Accept: application/json}\n")
 	if _, err := mirrorTo(t, c, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	if got.Get("X-Key") != "" || got.Get("Accept") != "application/json" {
+	if got := <-asked; got.Get("X-Key") != "" || got.Get("Accept") != "application/json" {
 		t.Errorf("another origin got %v", got)
 	}
 }
@@ -178,12 +180,14 @@ func TestForeignFilesAreSpokenOf(t *testing.T) {
 
 func TestSizesThatAreNotKept(t *testing.T) {
 	s := newShelf(t, 0)
-	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/r/") {
-			fmt.Fprint(w, "twelve bytes")
-			return
-		}
-		fmt.Fprint(w, `{"items":[{"id":1,"size":12},{"id":2,"size":99},{"id":3,"size":12}]}`)
+	s.set(func() {
+		s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/r/") {
+				fmt.Fprint(w, "twelve bytes")
+				return
+			}
+			fmt.Fprint(w, `{"items":[{"id":1,"size":12},{"id":2,"size":99},{"id":3,"size":12}]}`)
+		})
 	})
 	c := s.parsed(t, fmt.Sprintf("list: {url: '%[1]s/l', records: '.items[]'}\nrecord: {url: '%[1]s/r/{id}', size: .size}\npath: '{id}'\ncheck: size\n", s.URL))
 	dir := t.TempDir()
@@ -197,15 +201,17 @@ func TestSizesThatAreNotKept(t *testing.T) {
 
 func TestContentTypeThatIsAskedFor(t *testing.T) {
 	s := newShelf(t, 6)
-	s.one = func(w http.ResponseWriter, id int) bool {
-		w.Header().Set("Content-Type", "Application/PDF; version=1")
-		if id == 4 {
-			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprint(w, "<html>please log in")
-			return true
+	s.set(func() {
+		s.one = func(w http.ResponseWriter, id int) bool {
+			w.Header().Set("Content-Type", "Application/PDF; version=1")
+			if id == 4 {
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, "<html>please log in")
+				return true
+			}
+			return false
 		}
-		return false
-	}
+	})
 	c := s.parsed(t, strings.Replace(s.config(t, byPage, "").source0(t), "record: {", "record: {type: application/pdf, ", 1))
 	dir := t.TempDir()
 	x, err := mirrorTo(t, c, dir)
@@ -216,21 +222,23 @@ func TestContentTypeThatIsAskedFor(t *testing.T) {
 
 func TestDuplicatesAreExplained(t *testing.T) {
 	s := newShelf(t, 0)
-	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/r/") {
-			fmt.Fprint(w, "r")
-			return
-		}
-		at := 0
-		fmt.Sscan(r.FormValue("n"), &at)
-		items := []any{}
-		for i := at; i < min(at+10, 50); i++ {
-			items = append(items, map[string]any{"id": i})
-		}
-		if at == 0 && r.FormValue("n") == "" {
-			items = append(items, items[3])
-		}
-		json.NewEncoder(w).Encode(map[string]any{"items": items})
+	s.set(func() {
+		s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/r/") {
+				fmt.Fprint(w, "r")
+				return
+			}
+			at := 0
+			fmt.Sscan(r.FormValue("n"), &at)
+			items := []any{}
+			for i := at; i < min(at+10, 50); i++ {
+				items = append(items, map[string]any{"id": i})
+			}
+			if at == 0 && r.FormValue("n") == "" {
+				items = append(items, items[3])
+			}
+			json.NewEncoder(w).Encode(map[string]any{"items": items})
+		})
 	})
 	for list, want := range map[string]string{
 		`/l"`:                                 "the list shows records again, once in all",
@@ -248,12 +256,14 @@ func TestDuplicatesAreExplained(t *testing.T) {
 
 func TestTimeoutsAndProtocolsInTheWordsOfTheConfig(t *testing.T) {
 	s := newShelf(t, 2)
-	s.one = func(w http.ResponseWriter, id int) bool {
-		if id == 1 {
-			time.Sleep(400 * time.Millisecond)
+	s.set(func() {
+		s.one = func(w http.ResponseWriter, id int) bool {
+			if id == 1 {
+				time.Sleep(400 * time.Millisecond)
+			}
+			return false
 		}
-		return false
-	}
+	})
 	c := s.config(t, byPage, "")
 	c.HTTP.Request = 100 * time.Millisecond
 	x, err := mirrorTo(t, c, t.TempDir())
@@ -272,16 +282,18 @@ func TestTimeoutsAndProtocolsInTheWordsOfTheConfig(t *testing.T) {
 
 func TestHeldBackIsSaid(t *testing.T) {
 	s := newShelf(t, 30)
-	s.one = func(w http.ResponseWriter, id int) bool {
-		s.mu.Lock()
-		first := id == 5 && s.asked[5] == 1
-		s.mu.Unlock()
-		if first {
-			w.Header().Set("Retry-After", "3")
-			return status(w, 429)
+	s.set(func() {
+		s.one = func(w http.ResponseWriter, id int) bool {
+			s.mu.Lock()
+			first := id == 5 && s.asked[5] == 1
+			s.mu.Unlock()
+			if first {
+				w.Header().Set("Retry-After", "3")
+				return status(w, 429)
+			}
+			return false
 		}
-		return false
-	}
+	})
 	c := s.config(t, byPage, "")
 	c.Retry.Attempts = 3
 	var lines []string
@@ -310,7 +322,7 @@ func TestDryRunSaysWhatTheRunWillDo(t *testing.T) {
 
 func TestTryWhereNothingCanBeHad(t *testing.T) {
 	s := newShelf(t, 30)
-	s.one = func(w http.ResponseWriter, id int) bool { return status(w, 500) }
+	s.set(func() { s.one = func(w http.ResponseWriter, id int) bool { return status(w, 500) } })
 	k, err := ParseKnob("workers=1,2")
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +332,7 @@ func TestTryWhereNothingCanBeHad(t *testing.T) {
 	if _, err := try.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "status 500") {
 		t.Errorf("%v", err)
 	}
-	s.one = func(w http.ResponseWriter, id int) bool { return id == 7 && status(w, 418) }
+	s.set(func() { s.one = func(w http.ResponseWriter, id int) bool { return id == 7 && status(w, 418) } })
 	r, err := try.Run(t.Context())
 	if err != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "most of them for: status 418") {
 		t.Fatalf("%v, %+v", err, r)
@@ -332,7 +344,7 @@ func TestTryWhereNothingCanBeHad(t *testing.T) {
 
 func TestReportOfARunThatFailed(t *testing.T) {
 	s := newShelf(t, 60)
-	s.broken = "3"
+	s.set(func() { s.broken = "3" })
 	x, err, _ := s.run(t, s.config(t, byPage, ""), t.TempDir(), 0)
 	r := x.Report(1)
 	if err == nil || r.Error != err.Error() || !strings.Contains(r.Error, "status 500") {

@@ -281,7 +281,7 @@ func (r *run) admit(it *item, kind string, err error) bool {
 	c := &r.c.read
 	there, tag, _ := r.ids.get(it.id)
 	there = there && !r.undone[it.id]
-	if len(r.old) > 0 {
+	if r.failedBefore {
 		r.mu.Lock()
 		_, it.old = r.old[it.key]
 		r.mu.Unlock()

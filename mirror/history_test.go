@@ -25,12 +25,14 @@ func TestAnyHistory(t *testing.T) {
 		c := s.config(t, list, "")
 		c.Retry.GiveUp = rapid.SampledFrom([]int{5, 100}).Draw(rt, "give up")
 		broken := map[int]int{} // statuses
-		s.one = func(w http.ResponseWriter, id int) bool {
-			s.mu.Lock()
-			code := broken[id]
-			s.mu.Unlock()
-			return code != 0 && status(w, code)
-		}
+		s.set(func() {
+			s.one = func(w http.ResponseWriter, id int) bool {
+				s.mu.Lock()
+				code := broken[id]
+				s.mu.Unlock()
+				return code != 0 && status(w, code)
+			}
+		})
 		next := 1000
 		for range rapid.IntRange(1, 7).Draw(rt, "steps") {
 			s.run(t, c, dir, rapid.IntRange(0, 40).Draw(rt, "interrupt"))

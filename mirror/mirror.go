@@ -86,6 +86,8 @@ type run struct {
 	fits       bool            // the config fits a record of this run
 	stuck      bool            // the run has begun at a page that cannot be read
 	fresh      bool            // there was no run before
+	// failedBefore says that old is not empty.
+	failedBefore bool
 
 	writing sync.Mutex // of the journal and the marks
 
@@ -213,6 +215,7 @@ func start(ctx context.Context, o Options) (_ *run, err error) {
 	}, func(key uint64) { r.old[key] = false }); err != nil {
 		return nil, err
 	}
+	r.failedBefore = len(r.old) > 0
 	r.f = newFetcher(r.ctx, c, r.idle())
 	if c.read.url != nil {
 		r.root = c.read.url.Literal()

@@ -43,7 +43,7 @@ func (r *run) result(pending int64) *Result {
 	x := &Result{Counts: p.Counts, Progress: p, Slowest: r.slowest, Dir: r.Dir, config: r.c, begin: r.begin, workers: p.Workers,
 		Total: r.total, OnDisk: r.had, Warnings: slices.Clone(r.notes)}
 	for _, f := range r.failures.named {
-		x.Failures = append(x.Failures, Failure{f.Path, f.Kind, f.Error})
+		x.Failures = append(x.Failures, Failure{r.c.redact(f.Path), f.Kind, f.Error})
 	}
 	if r.times.N() > 0 {
 		x.Median, x.P99, x.Max = time.Duration(r.times.Quantile(.5)), time.Duration(r.times.Quantile(.99)), time.Duration(r.times.Max())
