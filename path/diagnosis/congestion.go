@@ -84,6 +84,9 @@ func (e *Evidence) maybePoliced(rate float64) bool {
 		// Or what came twice was late, and not lost.
 		return e.PolicedFit.Over(.3) || e.Spurious.Over(2.5)
 	}
+	if s := e.Spurious.Or(0); s > 0 && s >= .2*e.Resent.Or(0) {
+		return true // some were only late
+	}
 	// Policers drop a tenth and more of what comes (Flach et al.).
 	return rate > policedLoss && e.PolicedFit.Over(.4) || rate > .1
 }
@@ -118,8 +121,8 @@ func (e *Evidence) opening(left float64) []claim {
 		// It takes no longer than its round trips; the last one is the path's.
 		slow = min(slow, trips*max(e.MinRTT.Or(0), e.RTT.Or(0))/d)
 	}
-	if trips <= 1 {
-		slow = 0
+	if trips <= 1 || e.Side == AtReceiver && e.OutOfOrder.Over(2) {
+		slow = 0 // or not known to be it
 	}
 	share := left * slow
 	var parts []claim

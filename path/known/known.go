@@ -78,7 +78,7 @@ func Suite(seed uint64) []Transfer {
 
 	add(Transfer{Name: "loss 1%, cubic, 50 ms", Cause: diagnosis.Loss, RTT: 50 * ms, Forward: link.Conditions{Loss: .012}, Congestion: "cubic", Size: 700e3})
 	add(Transfer{Name: "loss 3%, reno, 30 ms", Cause: diagnosis.Loss, RTT: 30 * ms, Forward: link.Conditions{Loss: .03}, Congestion: "reno", Size: 400e3})
-	add(Transfer{Name: "loss in bursts, cubic, 80 ms", Cause: diagnosis.Loss, RTT: 80 * ms, Forward: link.Conditions{Loss: .06, Bursts: 4 * ms}, Congestion: "cubic", Size: 600e3})
+	add(Transfer{Name: "loss in bursts, cubic, 80 ms", Cause: diagnosis.Loss, RTT: 80 * ms, Forward: link.Conditions{Loss: .08, Bursts: 4 * ms}, Congestion: "cubic", Size: 600e3})
 
 	add(Transfer{Name: "receive window, 100 ms", Cause: diagnosis.ReceiveWindow, RTT: 100 * ms, Congestion: "cubic", Size: 400e3, Receive: 16 << 10})
 	add(Transfer{Name: "receive window, 40 ms, bbr", Cause: diagnosis.ReceiveWindow, RTT: 40 * ms, Congestion: "bbr", Size: 1200e3, Receive: 24 << 10})
@@ -103,7 +103,7 @@ func Suite(seed uint64) []Transfer {
 	add(Transfer{Name: "bufferbloat, reno, 20 ms", Cause: diagnosis.Bufferbloat, RTT: 20 * ms, Forward: link.Conditions{Rate: 8e6, Queue: 600e3}, Congestion: "reno", Size: 1600e3})
 	add(Transfer{Name: "bufferbloat of an upload", Cause: diagnosis.Bufferbloat, RTT: 40 * ms, Forward: link.Conditions{Rate: 3e6, Queue: 400e3}, Congestion: "cubic", Size: 600e3, Upload: true})
 
-	add(Transfer{Name: "reordering, cubic, 30 ms", Cause: diagnosis.Reordering, RTT: 30 * ms, Forward: link.Conditions{Reorder: .02, ReorderBy: 120 * ms}, Congestion: "cubic", Size: 600e3})
+	add(Transfer{Name: "reordering, cubic, 30 ms", Cause: diagnosis.Reordering, RTT: 30 * ms, Forward: link.Conditions{Reorder: .02, ReorderBy: 120 * ms}, Congestion: "cubic", Size: 1200e3})
 	add(Transfer{Name: "reordering, reno, 60 ms", Cause: diagnosis.Reordering, RTT: 60 * ms, Forward: link.Conditions{Reorder: .05, ReorderBy: 80 * ms}, Congestion: "reno", Size: 400e3})
 
 	add(Transfer{Name: "delayed acks of answers", Cause: diagnosis.DelayedAcks, RTT: 10 * ms, Congestion: "cubic", Size: 1000, Exchanges: 20, Halves: true})

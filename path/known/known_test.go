@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-// defaultSeed is of the suite that judges. Rules were made with the help of suites 1 to 5, and of no other.
-const defaultSeed = 6
+// defaultSeed is of the suite that judges. Rules were made with the help of suites 1 to 9, and of no other.
+const defaultSeed = 10
 
 func seed(t *testing.T) uint64 {
 	s := os.Getenv("HEADWAY_KNOWN_SEED")
@@ -48,6 +48,9 @@ func (r *Result) tooLate() error {
 func (r *Result) without() bool {
 	return (r.Forward.Loss > 0 || r.Forward.Police > 0) && r.Lost < 3
 }
+
+// patience is for how long transfers are begun.
+const patience = 45 * time.Second
 
 // attempt runs a transfer until it is what it says, twice at most; skipped says why it cannot be judged.
 func attempt(ctx context.Context, x Transfer) (r *Result, skipped, err error) {
@@ -86,6 +89,7 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 	}
 	all := make([]verdict, len(suite))
 	var wg sync.WaitGroup
+	begin := time.Now()
 	next := make(chan int)
 	for range 2 {
 		wg.Go(func() {
@@ -93,6 +97,12 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 				v := &all[i]
 				// One that is missed is repeated once: a machine that stalls for a moment is a cause as well.
 				for range 2 {
+					if time.Since(begin) > patience {
+						if v.r == nil {
+							v.skipped = fmt.Errorf("the machine is so busy that %v were over", patience)
+						}
+						break
+					}
 					v.r, v.skipped, v.err = attempt(ctx, suite[i])
 					if v.err != nil || v.skipped != nil {
 						break
