@@ -105,7 +105,7 @@ func (h *half) data(s *segment, missing int) {
 		if h.initialOpen {
 			if v.una > 0 {
 				h.initialOpen = false
-				h.initialWhole = !h.lastShort && !begins && now-h.answerable(v) <= max(2*h.delta(), int64(h.srtt/4))
+				h.initialWhole = !h.lastShort && !begins && now-h.answerable(v) <= max(2*h.delta(), int64(h.srtt))
 			} else {
 				h.Initial += fresh
 			}
