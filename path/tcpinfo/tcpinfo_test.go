@@ -120,7 +120,7 @@ func TestTransfer(t *testing.T) {
 		if s, err = Of(server); err != nil {
 			t.Fatal(err)
 		}
-		if s.BytesAcked >= size {
+		if s.BytesAcked >= size && s.State == FinWait2 {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
