@@ -7,7 +7,7 @@
 // dnsperf asks them all for the same names, one server after another in an order that changes
 // from round to round; what is compared is ratios within a round. The others, NSD and Knot,
 // have LOC records that stand still in a zone file: they look up, iss computes an orbit. PowerDNS
-// asks iss through its remote backend. Debian's packages are dnsperf, nsd, knot, pdns-server and
+// asks iss through its remote backend, with caches of a second (-1s) or none. Debian's packages are dnsperf, nsd, knot, pdns-server and
 // pdns-backend-remote; what is not there is left out, and that is said.
 //
 // On a machine with few processors the generator takes its share of them. Processor time of

@@ -55,7 +55,7 @@ func (b *bench) run(ctx context.Context) error {
 	for round := range b.rounds {
 		for _, i := range rand.Perm(len(b.servers)) {
 			s := b.servers[i]
-			rate, cpu, err := b.measure(ctx, s)
+			rate, cpu, backend, err := b.measure(ctx, s)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -64,6 +64,7 @@ func (b *bench) run(ctx context.Context) error {
 			}
 			s.samples.rate = append(s.samples.rate, rate)
 			s.samples.cpu = append(s.samples.cpu, cpu)
+			s.samples.backend = append(s.samples.backend, backend)
 		}
 		fmt.Fprintf(os.Stderr, "\rround %d of %d", round+1, b.rounds)
 	}
@@ -79,29 +80,29 @@ var (
 )
 
 // measure has dnsperf ask a server: answers a second, and processor time of the server an
-// answer, microseconds.
-func (b *bench) measure(ctx context.Context, s *server) (rate, cpu float64, err error) {
-	before := s.processorTime()
+// answer, microseconds, all of it and of its first part.
+func (b *bench) measure(ctx context.Context, s *server) (rate, cpu, backend float64, err error) {
+	before, first := processorTime(s.processes()), processorTime(s.processes()[:1])
 	out, err := exec.CommandContext(ctx, "dnsperf", "-s", "127.0.0.1", "-p", s.port, "-d", filepath.Join(b.dir, "names"),
 		"-l", fmt.Sprintf("%.0f", b.each.Seconds()), "-c", strconv.Itoa(b.clients), "-q", "200", "-T", "1", "-O", "suppress=timeout").CombinedOutput()
 	if err != nil {
-		return 0, 0, fmt.Errorf("dnsperf: %w\n%s", err, out)
+		return 0, 0, 0, fmt.Errorf("dnsperf: %w\n%s", err, out)
 	}
-	took := s.processorTime() - before
+	took, part := processorTime(s.processes())-before, processorTime(s.processes()[:1])-first
 	m, n := perSecond.FindSubmatch(out), completed.FindSubmatch(out)
 	if m == nil || n == nil {
-		return 0, 0, fmt.Errorf("dnsperf said\n%s", out)
+		return 0, 0, 0, fmt.Errorf("dnsperf said\n%s", out)
 	}
 	if r := rcodes.FindSubmatch(out); r == nil || !strings.HasPrefix(string(r[1]), "NOERROR") || strings.Contains(string(r[1]), ",") {
-		return 0, 0, fmt.Errorf("not all answers are answers:\n%s", out)
+		return 0, 0, 0, fmt.Errorf("not all answers are answers:\n%s", out)
 	}
 	rate, _ = strconv.ParseFloat(string(m[1]), 64)
 	count, _ := strconv.ParseFloat(string(n[1]), 64)
 	if count == 0 {
-		return 0, 0, fmt.Errorf("no answers:\n%s", out)
+		return 0, 0, 0, fmt.Errorf("no answers:\n%s", out)
 	}
 	s.memory = s.resident()
-	return rate, took.Seconds() * 1e6 / count, nil
+	return rate, took.Seconds() * 1e6 / count, part.Seconds() * 1e6 / count, nil
 }
 
 // processes of a server, with their children: NSD forks.
@@ -124,10 +125,10 @@ func (s *server) processes() []int {
 	return all
 }
 
-// processorTime of a server since its start, in user and in system mode.
-func (s *server) processorTime() time.Duration {
+// processorTime of processes since their start, in user and in system mode.
+func processorTime(pids []int) time.Duration {
 	var ticks int64
-	for _, pid := range s.processes() {
+	for _, pid := range pids {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		_, rest, _ := strings.Cut(string(text), ") ")
 		if f := strings.Fields(rest); len(f) > 12 {
@@ -171,5 +172,9 @@ func (b *bench) show() {
 			line += fmt.Sprintf("%23s%23s", "", "")
 		}
 		fmt.Printf("%s %8.1f\n", line, s.memory)
+		if len(s.parts) > 1 {
+			own := effect.Of(s.samples.backend, .95, 1)
+			fmt.Printf("  of it iss %56.2f [%5.2f, %5.2f]\n", own.Value, own.Low, own.High)
+		}
 	}
 }

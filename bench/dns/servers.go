@@ -23,7 +23,7 @@ type server struct {
 	name    string
 	port    string
 	parts   []*exec.Cmd // all that take part in an answer
-	samples struct{ rate, cpu []float64 }
+	samples struct{ rate, cpu, backend []float64 }
 	memory  float64 // MB, of parts together
 }
 
@@ -111,10 +111,10 @@ zone:
 		{"iss", iss, func(port, _ string) [][]string {
 			return [][]string{append([]string{iss, "--dns", "127.0.0.1:" + port}, issArgs...)}
 		}},
-		{"powerdns+iss, http", "pdns_server", remote("http", "0")},
-		{"powerdns+iss, unix", "pdns_server", remote("unix", "0")},
-		{"powerdns+iss, http, 1 s caches", "pdns_server", remote("http", "1")},
-		{"powerdns+iss, unix, 1 s caches", "pdns_server", remote("unix", "1")},
+		{"powerdns+iss-http", "pdns_server", remote("http", "0")},
+		{"powerdns+iss-unix", "pdns_server", remote("unix", "0")},
+		{"powerdns+iss-http-1s", "pdns_server", remote("http", "1")},
+		{"powerdns+iss-unix-1s", "pdns_server", remote("unix", "1")},
 	}
 	for _, m := range b.more {
 		name, path, _ := strings.Cut(m, "=")
@@ -130,7 +130,7 @@ zone:
 			fmt.Printf("%s is not there and is left out\n", p.needs)
 			continue
 		}
-		if err := b.launch(ctx, p.name, p.args); err != nil {
+		if err := b.launch(ctx, p.name, iss, p.args); err != nil {
 			fmt.Printf("%s is left out: %v\n", p.name, err)
 		}
 	}
@@ -140,7 +140,7 @@ zone:
 	return nil
 }
 
-func (b *bench) launch(ctx context.Context, name string, args func(port, dir string) [][]string) error {
+func (b *bench) launch(ctx context.Context, name, iss string, args func(port, dir string) [][]string) error {
 	dir, err := os.MkdirTemp(b.dir, "server-")
 	if err != nil {
 		return err
@@ -161,8 +161,12 @@ func (b *bench) launch(ctx context.Context, name string, args func(port, dir str
 			return err
 		}
 		s.parts = append(s.parts, c)
-		if len(s.parts) < 2 {
-			time.Sleep(time.Second) // a backend has to be there before who asks it
+		// A backend has to be there before who asks it, which else ends.
+		for range 300 {
+			if said, _ := os.ReadFile(filepath.Join(dir, "log")); a[0] != iss || strings.Contains(string(said), " objects, ") {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
 	// What does not give the answer is not measured.
