@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/headway-lab/headway/path/diagnosis"
+	"github.com/headway-lab/headway/path/capture"
 	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/path/probe"
 	"github.com/headway-lab/headway/path/tcpinfo"
@@ -95,11 +96,11 @@ func (t Transfer) Run(ctx context.Context, dir string) (r *Result, err error) {
 	defer s.close()
 	if dir != "" {
 		for name, ns := range map[string]*link.Namespace{"sender": sender, "receiver": receiver} {
-			c, err := capture(ns, dir+"/"+name+".pcapng", name)
+			c, err := capture.Start(ns, dir+"/"+name+".pcapng", name)
 			if err != nil {
 				return nil, err
 			}
-			defer func() { err = errors.Join(err, c.close()) }()
+			defer func() { err = errors.Join(err, c.Close()) }()
 		}
 	}
 	r, err = t.fetch(ctx, l, s)
