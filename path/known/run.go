@@ -15,8 +15,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/headway-lab/headway/path/diagnosis"
 	"github.com/headway-lab/headway/path/capture"
+	"github.com/headway-lab/headway/path/diagnosis"
 	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/path/probe"
 	"github.com/headway-lab/headway/path/tcpinfo"
