@@ -8,7 +8,7 @@ const usualWindow = 10
 // queued says whether the round trip has grown under load: packets wait in a queue.
 func (e *Evidence) queued() bool {
 	least, rtt := e.MinRTT.Or(0), e.RTT.Or(0)
-	return least > 0 && rtt > 1.6*least && rtt-least > .015 && !e.Duration.Under(4*rtt)
+	return least > 0 && rtt > 1.6*least && rtt-least > .015 && !e.Duration.Under(4*least)
 }
 
 // bloated says that they wait for long.
