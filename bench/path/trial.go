@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +25,8 @@ import (
 // result is what a trial finds.
 type result struct {
 	Sent, Came int64   // datagrams
-	P50, P99   float64 // by how much they were late, ms
+	P50, P99   float64 // by how much they were late, or early, ms
+	Floor      float64 // p99 of how late a thread is woken that only sleeps, meanwhile, ms
 	Bytes      int64   // that the server got of transfers
 	Seconds    float64
 	Packets    int64 // of both directions, as the client's device counts
@@ -89,11 +92,17 @@ func (b *bed) run(p part) (r result, err error) {
 		cmd.Wait()
 		return r, fmt.Errorf("the client did not begin: %w", err)
 	}
+	stop := make(chan struct{})
+	var woken []float64
+	if p.Probes > 0 && p.Count == 0 {
+		wg.Go(func() { woken = sleeper(stop) })
+	}
 	before, begin := cpu(), time.Now()
 	if _, err := fmt.Fscanln(lines, &r.Sent, &r.Packets); err != nil {
 		cmd.Wait()
 		return r, fmt.Errorf("the client did not end: %w", err)
 	}
+	close(stop)
 	r.CPU, r.Seconds, r.Bytes = cpu()-before, time.Since(begin).Seconds(), got.Load()
 	if err := cmd.Wait(); err != nil {
 		return r, err
@@ -104,6 +113,10 @@ func (b *bed) run(p part) (r result, err error) {
 	wg.Wait()
 	probes.Close()
 	r.Came = int64(len(late))
+	if len(woken) > 0 {
+		slices.Sort(woken)
+		r.Floor = woken[len(woken)*99/100]
+	}
 	if len(late) > 0 {
 		slices.Sort(late)
 		r.P50, r.P99 = late[len(late)/2], late[len(late)*99/100]
@@ -111,7 +124,7 @@ func (b *bed) run(p part) (r result, err error) {
 	return r, nil
 }
 
-// receive takes datagrams until its deadline, and returns by how much they were late in ms, by the kernel's clock when each came.
+// receive takes datagrams until its deadline, and returns by how much they were late or early in ms, by the kernel's clock when each came.
 func receive(c *net.UDPConn, delay time.Duration) (late []float64) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -133,7 +146,27 @@ func receive(c *net.UDPConn, delay time.Duration) (late []float64) {
 			continue
 		}
 		at := (*unix.Timespec)(unsafe.Pointer(&m[0].Data[0])).Nano()
-		late = append(late, float64(at-int64(binary.BigEndian.Uint64(b))-int64(delay))/1e6)
+		late = append(late, math.Abs(float64(at-int64(binary.BigEndian.Uint64(b))-int64(delay)))/1e6)
+	}
+}
+
+// sleeper sleeps for a millisecond again and again and returns how late it was woken, in ms: no emulator that sleeps can do
+// better on this machine at this time, unless others have to wait for it.
+func sleeper(stop <-chan struct{}) (late []float64) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	for {
+		select {
+		case <-stop:
+			return late
+		default:
+		}
+		begin := time.Now()
+		t := unix.NsecToTimespec(int64(time.Millisecond))
+		if _, err := unix.Ppoll(nil, &t, nil); err == nil {
+			late = append(late, (time.Since(begin)-time.Millisecond).Seconds()*1e3)
+		}
 	}
 }
 
@@ -203,7 +236,8 @@ func show(p part, names []string, results map[string][]result) {
 	var columns []column
 	switch p.Name {
 	case "quiet", "busy":
-		columns = []column{{"late, median, ms", func(r result) float64 { return r.P50 }}, {"late, p99, ms", func(r result) float64 { return r.P99 }}}
+		columns = []column{{"late or early, median, ms", func(r result) float64 { return r.P50 }}, {"late or early, p99, ms", func(r result) float64 { return r.P99 }},
+			{"a mere sleeper meanwhile, p99, ms", func(r result) float64 { return r.Floor }}}
 	case "bulk":
 		columns = []column{{"Gbit/s", func(r result) float64 { return float64(r.Bytes) * 8 / r.Seconds / 1e9 }},
 			{"packets/s", func(r result) float64 { return float64(r.Packets) / r.Seconds }}, {"us a packet", func(r result) float64 { return r.CPU / float64(r.Packets) * 1e6 }}}
@@ -212,20 +246,24 @@ func show(p part, names []string, results map[string][]result) {
 	case "loss":
 		columns = []column{{"lost, %", func(r result) float64 { return 100 * (1 - float64(r.Came)/float64(r.Sent)) }}}
 	case "rate":
-		columns = []column{{"% of the bottleneck", func(r result) float64 { return 100 * float64(r.Bytes) * 8 / r.Seconds / p.Rate }}}
+		columns = []column{{"% of the bottleneck, headers counted", func(r result) float64 { return 100 * float64(r.Bytes) * 1500 / 1448 * 8 / r.Seconds / p.Rate }}}
 	}
 	fmt.Printf("%s, %d rounds of %v\n", p.Name, len(results[names[0]]), p.Each)
-	for _, name := range names {
-		fmt.Printf("  %-14s", name)
-		for _, c := range columns {
-			values, base := samples(results[name], c.of), samples(results[names[0]], c.of)
+	for _, c := range columns {
+		fmt.Printf("  %s\n", c.title)
+		base := samples(results[names[0]], c.of)
+		for _, name := range names {
+			values := samples(results[name], c.of)
 			e := effect.Of(values, .95, 1)
-			fmt.Printf("  %s %.4g [%.4g, %.4g]", c.title, e.Value, e.Low, e.High)
+			fmt.Printf("    %-14s %9.4g [%.4g, %.4g]", name, e.Value, e.Low, e.High)
 			if name != names[0] {
 				x := effect.Paired(base, values, .95, 1)
-				fmt.Printf(" (times %.3g [%.3g, %.3g])", 1+x.Percent/100, 1+x.Low/100, 1+x.High/100)
+				fmt.Printf("   times %.3g [%.3g, %.3g]", 1+x.Percent/100, 1+x.Low/100, 1+x.High/100)
 			}
+			fmt.Println()
 		}
+	}
+	for _, name := range names {
 		if p.Name == "loss" {
 			outside := 0
 			for _, r := range results[name] {
@@ -235,9 +273,8 @@ func show(p part, names []string, results map[string][]result) {
 					outside++
 				}
 			}
-			fmt.Printf("  %d of %d rounds outside the 99 %% interval of the binomial", outside, len(results[name]))
+			fmt.Printf("  %-14s %d of %d rounds outside the 99 %% interval of the binomial\n", name, outside, len(results[name]))
 		}
-		fmt.Println()
 	}
 	fmt.Println()
 }

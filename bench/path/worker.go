@@ -74,6 +74,7 @@ func work(text string) error {
 	}
 	wg.Wait()
 	fmt.Println(sent, packets()-before)
+	time.Sleep(300 * time.Millisecond) // until everybody's processor time has been read
 	for _, c := range flows {
 		c.(*net.TCPConn).SetLinger(0)
 		c.Close()
