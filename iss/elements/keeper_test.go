@@ -289,7 +289,9 @@ func TestBadServers(t *testing.T) {
 			return s
 		}), "19 of 100 objects have other orbits", 2 * time.Hour},
 		{"bad sets", body([]byte(strings.ReplaceAll(good, ",30.0000,", ",430.0000,")[:len(good)-1] + strings.Repeat("a,b,c\r\n", 20))), "element sets are not right", 2 * time.Hour},
-		{"http.StatusForbidden", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Blocked <b>you</b>", http.StatusForbidden) }, "forbids it (403), perhaps for too many requests from this address: Blocked you", 24 * time.Hour},
+		{"http.StatusForbidden", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "Blocked <b>you</b>", http.StatusForbidden)
+		}, "forbids it (403), perhaps for too many requests from this address: Blocked you", 24 * time.Hour},
 		{"404", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "gone", 404) }, "answers 404: gone", 24 * time.Hour},
 		{"301", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.test/", http.StatusMovedPermanently)
