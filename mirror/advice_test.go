@@ -62,17 +62,17 @@ func TestEmptyLists(t *testing.T) {
 		t.Errorf("%v, %s", err, x.answer())
 	}
 	s := newShelf(t, 0)
-	x, err, _ = s.run(t, s.config(t, byPage, ""), t.TempDir(), 0)
+	x, _, err = s.run(t, s.config(t, byPage, ""), t.TempDir(), 0)
 	if err != nil || x.answer() != "The list is empty" {
 		t.Errorf("with a total of 0: %v, %s", err, x.answer())
 	}
 	dir := t.TempDir()
 	s.set(func() { s.ids = upTo(0, 5) })
-	if _, err, _ = s.run(t, s.config(t, byPages, ""), dir, 0); err != nil {
+	if _, _, err = s.run(t, s.config(t, byPages, ""), dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	s.set(func() { s.ids = nil })
-	if _, err, _ = s.run(t, s.config(t, byPages, ""), dir, 0); err == nil || !strings.Contains(err.Error(), "where there were 5 before") {
+	if _, _, err = s.run(t, s.config(t, byPages, ""), dir, 0); err == nil || !strings.Contains(err.Error(), "where there were 5 before") {
 		t.Errorf("%v", err)
 	}
 }
@@ -169,11 +169,11 @@ func TestForeignFilesAreSpokenOf(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "3"), []byte("mine"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err, said := s.run(t, c, dir, 0)
+	_, said, err := s.run(t, c, dir, 0)
 	if err != nil || !strings.Contains(strings.Join(said, "\n"), "1 record was there before the first run") {
 		t.Errorf("%v, %q", err, said)
 	}
-	if _, _, said = s.run(t, c, dir, 0); len(said) > 0 {
+	if _, said, _ = s.run(t, c, dir, 0); len(said) > 0 {
 		t.Errorf("again: %q", said)
 	}
 }
@@ -244,7 +244,7 @@ func TestDuplicatesAreExplained(t *testing.T) {
 		`/l"`:                                 "the list shows records again, once in all",
 		`/l", page: {parameter: n, start: 0}`: "if n counts records, list.page.step has to be the number of records of a page",
 	} {
-		x, err, said := s.run(t, s.config(t, list, ""), t.TempDir(), 0)
+		x, said, err := s.run(t, s.config(t, list, ""), t.TempDir(), 0)
 		if err != nil || !strings.Contains(strings.Join(said, "\n"), want) {
 			t.Errorf("%s: %v, %q", list, err, said)
 		}
@@ -345,7 +345,7 @@ func TestTryWhereNothingCanBeHad(t *testing.T) {
 func TestReportOfARunThatFailed(t *testing.T) {
 	s := newShelf(t, 60)
 	s.set(func() { s.broken = "3" })
-	x, err, _ := s.run(t, s.config(t, byPage, ""), t.TempDir(), 0)
+	x, _, err := s.run(t, s.config(t, byPage, ""), t.TempDir(), 0)
 	r := x.Report(1)
 	if err == nil || r.Error != err.Error() || !strings.Contains(r.Error, "status 500") {
 		t.Errorf("%v, %q, %q", err, r.Error, r.Warnings)

@@ -63,7 +63,7 @@ func TestAnyHistory(t *testing.T) {
 		// Where a run gives up after a row of failures, the next goes on from there.
 		var x *Result
 		for range 8 {
-			if x, err, _ = s.run(t, c, dir, 0); x.Complete {
+			if x, _, err = s.run(t, c, dir, 0); x.Complete {
 				break
 			}
 		}
@@ -101,7 +101,7 @@ func TestAnyHistory(t *testing.T) {
 			rt.Fatalf("%d failed, %d are named: %v", x.Failed, len(names), err)
 		}
 		s.set(func() { clear(broken) })
-		x, err, said := s.run(t, c, dir, 0)
+		x, said, err := s.run(t, c, dir, 0)
 		if gone := missing(t, dir, s.ids); len(gone) > 0 || err != nil {
 			rt.Fatalf("at rest: %v, %s, missing %v", err, x.answer(), gone)
 		}

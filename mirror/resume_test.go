@@ -146,7 +146,7 @@ const (
 )
 
 // run runs, and ends the run when so many records were asked for; 0 lets it come to its end.
-func (s *shelf) run(t testing.TB, c *Config, dir string, most int) (*Result, error, []string) {
+func (s *shelf) run(t testing.TB, c *Config, dir string, most int) (*Result, []string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -170,7 +170,7 @@ func (s *shelf) run(t testing.TB, c *Config, dir string, most int) (*Result, err
 	if x == nil {
 		t.Fatal(err)
 	}
-	return x, err, append(said, x.Warnings...)
+	return x, append(said, x.Warnings...), err
 }
 
 // onDisk says which of the ids are not there.
@@ -215,12 +215,12 @@ func TestOneForbiddenRecordHoldsNothingUp(t *testing.T) {
 	s.set(func() { s.one = func(w http.ResponseWriter, id int) bool { return id == 29 && status(w, 403) } })
 	s.set(func() { s.page = func(int) { time.Sleep(20 * time.Millisecond) } })
 	c, dir := s.config(t, byPage, ""), t.TempDir()
-	if x, err, _ := s.run(t, c, dir, 0); !errors.Is(err, ErrSome) || x.Failed != 1 {
+	if x, _, err := s.run(t, c, dir, 0); !errors.Is(err, ErrSome) || x.Failed != 1 {
 		t.Fatal(err, x.Counts)
 	}
 	for i := range 3 {
 		s.set(func() { s.ids = append(upTo(100+10*i, 110+10*i), s.ids...) })
-		x, err, _ := s.run(t, c, dir, 0)
+		x, _, err := s.run(t, c, dir, 0)
 		if !errors.Is(err, ErrSome) || x.Stored != 10 || x.Failed != 1 {
 			t.Errorf("run %d: %v, %+v", i, err, x.Counts)
 		}
@@ -243,7 +243,7 @@ func TestBrokenRecordsHoldNothingUp(t *testing.T) {
 	}
 	for i := range 3 {
 		s.set(func() { s.ids = append(s.ids, upTo(1000+10*i, 1010+10*i)...) })
-		x, err, _ := s.run(t, c, dir, 0)
+		x, _, err := s.run(t, c, dir, 0)
 		if !errors.Is(err, ErrSome) || x.Stored != 10 || x.Failed != 150 {
 			t.Errorf("run %d: %v, %+v", i, err, x.Counts)
 		}
@@ -255,7 +255,7 @@ func TestBrokenRecordsHoldNothingUp(t *testing.T) {
 		}
 	}
 	s.set(func() { s.one = nil })
-	if x, err, _ := s.run(t, c, dir, 0); err != nil || x.Stored != 150 {
+	if x, _, err := s.run(t, c, dir, 0); err != nil || x.Stored != 150 {
 		t.Errorf("mended: %v, %+v", err, x.Counts)
 	}
 }
@@ -280,7 +280,7 @@ func TestResumedListThatLostRecords(t *testing.T) {
 	c, dir := s.config(t, byPage, ""), t.TempDir()
 	s.run(t, c, dir, 52)
 	s.set(func() { s.ids = upTo(50, 200) })
-	x, err, said := s.run(t, c, dir, 0)
+	x, said, err := s.run(t, c, dir, 0)
 	gone := missing(t, dir, upTo(50, 200))
 	if len(gone) > 0 && err == nil && len(said) == 0 {
 		t.Fatalf("%d records are missing, and nobody says so: %s", len(gone), x.answer())
@@ -295,7 +295,7 @@ func TestResumedListThatGrewAtItsFront(t *testing.T) {
 	c, dir := s.config(t, byPage, ""), t.TempDir()
 	s.run(t, c, dir, 52)
 	s.set(func() { s.ids = append(upTo(1000, 1030), s.ids...) })
-	x, err, said := s.run(t, c, dir, 0)
+	x, said, err := s.run(t, c, dir, 0)
 	gone := missing(t, dir, s.ids)
 	if len(gone) > 0 && err == nil && len(said) == 0 {
 		t.Fatalf("%d records are missing, and nobody says so: %s", len(gone), x.answer())
@@ -312,7 +312,7 @@ func TestResumedListThatGrewAtItsEnd(t *testing.T) {
 		c, dir := s.config(t, list, ""), t.TempDir()
 		s.run(t, c, dir, 52)
 		s.set(func() { s.ids = upTo(0, 120); s.pages = nil })
-		x, err, _ := s.run(t, c, dir, 0)
+		x, _, err := s.run(t, c, dir, 0)
 		if err != nil || x.Duplicates != 0 || len(missing(t, dir, upTo(0, 120))) > 0 {
 			t.Errorf("%v, %+v", err, x.Counts)
 		}
@@ -329,7 +329,7 @@ func TestExpiredCursor(t *testing.T) {
 	c, dir := s.config(t, byCursor, ""), t.TempDir()
 	s.run(t, c, dir, 52)
 	s.set(func() { s.epoch++ })
-	x, err, said := s.run(t, c, dir, 0)
+	x, said, err := s.run(t, c, dir, 0)
 	if err != nil || len(missing(t, dir, upTo(0, 200))) > 0 || x.Duplicates > 0 {
 		t.Fatalf("%v, %+v", err, x.Counts)
 	}
@@ -348,7 +348,7 @@ func TestExpiredCursor(t *testing.T) {
 func TestNotFoundBehindTheLastPage(t *testing.T) {
 	s := newShelf(t, 25)
 	c, dir := s.config(t, by404, ""), t.TempDir()
-	_, err, _ := s.run(t, c, dir, 0)
+	_, _, err := s.run(t, c, dir, 0)
 	if err == nil || !strings.Contains(err.Error(), "list.page.end") {
 		t.Errorf("no hint: %v", err)
 	}
@@ -361,7 +361,7 @@ func TestNotFoundBehindTheLastPage(t *testing.T) {
 	}
 	// And where the config or the total says that this is the end, it is.
 	for _, list := range []string{`/p404", page: {parameter: page, end: 404}`, `/p404", total: .total, page: {parameter: page}`} {
-		if x, err, _ := s.run(t, s.config(t, list, ""), t.TempDir(), 0); err != nil || x.Stored != 33 {
+		if x, _, err := s.run(t, s.config(t, list, ""), t.TempDir(), 0); err != nil || x.Stored != 33 {
 			t.Errorf("%s: %v, %+v", list, err, x.Counts)
 		}
 	}
@@ -375,7 +375,7 @@ func TestBrokenPageDoesNotHideWhatIsNew(t *testing.T) {
 	s.run(t, c, dir, 0)
 	s.set(func() { s.ids = append(upTo(500, 510), s.ids...) })
 	for range 3 {
-		if _, err, _ := s.run(t, c, dir, 0); err == nil {
+		if _, _, err := s.run(t, c, dir, 0); err == nil {
 			t.Fatal("a list with a broken page is not done")
 		}
 	}
@@ -515,7 +515,7 @@ func TestAListThatSaysItHasMore(t *testing.T) {
 		{`/next"`, "20 records", "list.link"},
 		{`/gap?page=3"`, "no records", "list.records"},
 	} {
-		x, err, _ := s.run(t, s.config(t, c.list, ""), t.TempDir(), 0)
+		x, _, err := s.run(t, s.config(t, c.list, ""), t.TempDir(), 0)
 		if err == nil || errors.Is(err, ErrSome) || !strings.Contains(err.Error(), c.hint) {
 			t.Errorf("%s: %v", c.list, err)
 		}
@@ -550,14 +550,14 @@ func TestTheHeadlineCountsWhatIsThere(t *testing.T) {
 		t.Errorf("a broken page, with %d on disk: %s", there, x.answer())
 	}
 	s.set(func() { s.broken = "" })
-	x, err, _ := s.run(t, c, dir, 0)
+	x, _, err := s.run(t, c, dir, 0)
 	if err != nil || !strings.Contains(x.answer(), "All 200 records are in") {
 		t.Errorf("%v: %s", err, x.answer())
 	}
 	if want := fmt.Sprintf("%d of them new", x.Stored); x.Stored == 0 || !strings.Contains(x.answer(), want) {
 		t.Errorf("stored %d: %s", x.Stored, x.answer())
 	}
-	if x, err, _ = s.run(t, c, dir, 0); err != nil || x.answer() != fmt.Sprintf("All 200 records are in %s; none of them is new", dir) {
+	if x, _, err = s.run(t, c, dir, 0); err != nil || x.answer() != fmt.Sprintf("All 200 records are in %s; none of them is new", dir) {
 		t.Errorf("%v: %s", err, x.answer())
 	}
 }
@@ -568,16 +568,16 @@ func TestFailedRecordThatLeftTheList(t *testing.T) {
 		s.one = func(w http.ResponseWriter, id int) bool { return (id == 0 || id == 35) && status(w, 404) }
 	})
 	c, dir := s.config(t, byPage, ""), t.TempDir()
-	if x, err, _ := s.run(t, c, dir, 0); !errors.Is(err, ErrSome) || x.Failed != 2 {
+	if x, _, err := s.run(t, c, dir, 0); !errors.Is(err, ErrSome) || x.Failed != 2 {
 		t.Fatal(err, x.Counts)
 	}
 	s.set(func() { s.ids = upTo(1, 40) })
-	x, err, _ := s.run(t, c, dir, 0)
+	x, _, err := s.run(t, c, dir, 0)
 	if !errors.Is(err, ErrSome) || x.Failed != 1 {
 		t.Errorf("35 is in the list and absent, 0 is gone: %v, %+v", err, x.Counts)
 	}
 	s.set(func() { s.ids = upTo(1, 35) })
-	if x, err, _ = s.run(t, c, dir, 0); err != nil || x.Failed != 0 {
+	if x, _, err = s.run(t, c, dir, 0); err != nil || x.Failed != 0 {
 		t.Errorf("both have left: %v, %+v", err, x.Counts)
 	}
 	if got := named(t, dir, failedName); len(got) > 0 {
@@ -624,7 +624,7 @@ func TestInterruptedOverAListThatChanges(t *testing.T) {
 				}
 			})
 		}
-		x, err, _ := s.run(t, c, dir, 0)
+		x, _, err := s.run(t, c, dir, 0)
 		if err != nil {
 			t.Errorf("%s: %v", list, err)
 		}
@@ -666,7 +666,7 @@ func TestJournalOfTheFirstVersion(t *testing.T) {
 	}
 	os.Remove(filepath.Join(dir, ".headway-mirror", passName))
 	s.set(func() { s.one = nil })
-	x, err, said := s.run(t, c, dir, 0)
+	x, said, err := s.run(t, c, dir, 0)
 	if err != nil || len(missing(t, dir, s.ids)) > 0 || x.There < 50 || x.Failed > 0 {
 		t.Errorf("%v, %+v", err, x.Counts)
 	}
@@ -680,11 +680,11 @@ func TestAnotherList(t *testing.T) {
 	s := newShelf(t, 120)
 	dir := t.TempDir()
 	s.run(t, s.config(t, byPage, ""), dir, 52)
-	x, err, said := s.run(t, s.config(t, byCursor, ""), dir, 0)
+	x, said, err := s.run(t, s.config(t, byCursor, ""), dir, 0)
 	if err != nil || len(missing(t, dir, s.ids)) > 0 || x.There == 0 || !strings.Contains(strings.Join(said, "\n"), "another than in the run before") {
 		t.Errorf("%v, %+v, %q", err, x.Counts, said)
 	}
-	if _, err, said := s.run(t, s.config(t, byCursor, ""), dir, 0); err != nil || len(said) > 0 {
+	if _, said, err := s.run(t, s.config(t, byCursor, ""), dir, 0); err != nil || len(said) > 0 {
 		t.Errorf("%v, %q", err, said)
 	}
 }
@@ -719,7 +719,7 @@ func TestKilledWhereTheListWasBegunAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x, err, said := s.run(t, c, dir, 0)
+	x, said, err := s.run(t, c, dir, 0)
 	if err != nil || len(said) > 0 || len(missing(t, dir, upTo(20, 200))) > 0 {
 		t.Errorf("%v, %q, %s", err, said, x.answer())
 	}
