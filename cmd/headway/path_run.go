@@ -135,7 +135,7 @@ func (x *runFlags) run(c *cobra.Command, command []string) (err error) {
 		return err
 	}
 	if !x.quiet {
-		r.Text(c.ErrOrStderr(), x.o.Up, x.o.Down)
+		r.Text(c.ErrOrStderr(), x.o)
 	}
 	if x.json != "" {
 		p := r.Report(x.o)

@@ -228,16 +228,3 @@ func TestJobs(t *testing.T) {
 		}
 	})
 }
-
-// Wilson's interval against the published example: 81 of 263 (Newcombe 1998, table 1).
-func TestWilson(t *testing.T) {
-	for _, c := range []struct {
-		l         loss
-		low, high float64
-	}{{loss{81, 263}, .2553, .3662}, {loss{15, 148}, .0624, .1605}, {loss{0, 20}, 0, .1611}, {loss{1, 29}, .0061, .1718}} {
-		low, high := wilson(c.l, 1.95996)
-		if math.Abs(low-c.low) > 1e-4 || math.Abs(high-c.high) > 1e-4 {
-			t.Errorf("%v: %.4f to %.4f, want %.4f to %.4f", c.l, low, high, c.low, c.high)
-		}
-	}
-}

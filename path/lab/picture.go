@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/report"
 )
 
@@ -87,15 +88,17 @@ func (x *run) answer(r *report.Report) string {
 				parts = append(parts, fmt.Sprintf("%.3g s at %s", v.Value, group(c.loss)))
 			}
 		}
-		return fmt.Sprintf("With %s %s take %s.", x.o.CC[0], bytes(x.o.Size), strings.Join(parts, ", "))
+		return x.doubt(r) + fmt.Sprintf("With %s %s take %s.", x.o.CC[0], bytes(x.o.Size), strings.Join(parts, ", "))
 	}
 	var parts []string
 	for k, cc := range x.o.CC[1:] {
 		var better, worse, same []string
+		few := true // too few for any interval
 		for l, loss := range x.o.Loss {
 			c := r.Cases[l*len(x.o.CC)+k+1]
 			e, ok := c.Effects["total"]
 			base, has := r.Cases[l*len(x.o.CC)].Values["total"]
+			few = few && e.N < effect.MinN
 			switch {
 			case !ok || !has:
 			case !e.Real:
@@ -105,6 +108,10 @@ func (x *run) answer(r *report.Report) string {
 			default:
 				worse = append(worse, fmt.Sprintf("%.0f %% more at %s", e.Percent, group(loss)))
 			}
+		}
+		if few {
+			parts = append(parts, "too little of "+cc+" was measured to say anything")
+			continue
 		}
 		if len(better)+len(worse) == 0 {
 			parts = append(parts, "no effect of "+cc+" was seen")
@@ -118,7 +125,21 @@ func (x *run) answer(r *report.Report) string {
 		}
 		parts = append(parts, words)
 	}
-	return "Instead of " + x.o.CC[0] + ", " + strings.Join(parts, "; ") + "."
+	return x.doubt(r) + "Instead of " + x.o.CC[0] + ", " + strings.Join(parts, "; ") + "."
+}
+
+// doubt comes before an answer of which half or more is not to be relied on.
+func (x *run) doubt(r *report.Report) string {
+	n := 0
+	for _, c := range r.Cases {
+		if strings.HasSuffix(c.Name, unreliable) {
+			n++
+		}
+	}
+	if 2*n < len(r.Cases) {
+		return ""
+	}
+	return "Unreliable, because the machine was too busy for this path: "
 }
 
 // ends of a list say enough.

@@ -8,7 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/histogram"
+	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/report"
 	"github.com/headway-lab/headway/trial"
 )
@@ -45,8 +47,8 @@ func (x *run) report() *report.Report {
 		e := x.emulated(i)
 		row := report.Row{Name: c.String(), Values: e.figures(o)}
 		if faults := e.faults(o, c); len(faults) > 0 {
-			row.Name += " (unreliable)"
-			r.Cases[i].Name += " (unreliable)"
+			row.Name += unreliable
+			r.Cases[i].Name += unreliable
 			wrong = append(wrong, c.String()+": "+strings.Join(faults, ", "))
 		}
 		emulator.Rows = append(emulator.Rows, row)
@@ -71,6 +73,9 @@ func (x *run) report() *report.Report {
 	r.Answer = x.answer(r)
 	return r
 }
+
+// unreliable marks the name of a cell whose path was not the one that was asked for.
+const unreliable = " (unreliable)"
 
 func group(loss float64) string { return percent(loss) + " loss" }
 
@@ -151,7 +156,7 @@ var emulatorColumns = []report.Column{
 }
 
 func (e *emulation) figures(o *Options) report.Figures {
-	low, high := wilson(e.loss, 1.96)
+	low, high := effect.Wilson(e.loss.lost, e.loss.of, 1.96)
 	f := report.Figures{
 		float64(e.n), 1e3 * o.RTT.Seconds(), 1e3 * e.rtt,
 		float64(e.loss.of), 100 * float64(e.loss.lost) / float64(e.loss.of), 100 * low, 100 * high, float64(e.dropped),
@@ -163,12 +168,10 @@ func (e *emulation) figures(o *Options) report.Figures {
 	return f
 }
 
-// What the emulator may be wrong by: lateness of packets in ns, and the round trip in seconds or as a share.
+// What the round trip may be wrong by, in seconds or as a share.
 const (
-	lateMedian = 500_000
-	lateP99    = 3_000_000
-	rttBy      = .003
-	rttShare   = .02
+	rttBy    = .003
+	rttShare = .02
 )
 
 // faults says in what the path differed from the one that was asked for.
@@ -178,33 +181,14 @@ func (e *emulation) faults(o *Options, c cell) []string {
 	if d := math.Abs(e.rtt - asked); d > max(rttBy, rttShare*asked) && (c.loss < .25 || o.LossOn == "data") {
 		all = append(all, fmt.Sprintf("the round trip was %.1f ms, not %.1f", 1e3*e.rtt, 1e3*asked))
 	}
-	if e.lateness.N() > 0 {
-		if p := e.lateness.Quantile(.5); p > lateMedian {
-			all = append(all, fmt.Sprintf("half of the packets were late by more than %.1f ms", p/1e6))
-		}
-		if p := e.lateness.Quantile(.99); p > max(lateP99, rttShare*float64(o.RTT)) {
-			all = append(all, fmt.Sprintf("one packet of 100 was late by more than %.1f ms", p/1e6))
-		}
-	}
+	all = append(all, link.TooLate(&e.lateness, o.RTT)...)
 	if o.Bursts == 0 && e.loss.of > 0 {
 		// 1 of 1,000 cells falls outside by chance.
-		if low, high := wilson(e.loss, 3.29); c.loss < low || c.loss > high {
+		if low, high := effect.Wilson(e.loss.lost, e.loss.of, 3.29); c.loss < low || c.loss > high {
 			all = append(all, fmt.Sprintf("%d of %d packets were lost, %.2f %%", e.loss.lost, e.loss.of, 100*float64(e.loss.lost)/float64(e.loss.of)))
 		}
 	}
 	return all
-}
-
-// wilson is the score interval of a share (Wilson 1927), z standard deviations to each side.
-func wilson(l loss, z float64) (low, high float64) {
-	n, p := float64(l.of), float64(l.lost)/float64(l.of)
-	mid := (p + z*z/2/n) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/4/n/n)
-	low, high = max(mid-half, 0), min(mid+half, 1)
-	if l.lost == 0 {
-		low = 0 // not a rounding error above
-	}
-	return low, high
 }
 
 func median(x []float64) float64 {

@@ -31,6 +31,15 @@ type bench struct {
 	wg      sync.WaitGroup
 }
 
+// reason leaves out where something listened: nobody asked for that.
+func reason(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
 // page is what is sent, again and again: nothing that anybody could compress.
 var page = func() []byte {
 	b := make([]byte, 1<<16)
@@ -60,7 +69,7 @@ func newBench(o *Options, seed uint64) (*bench, error) {
 		ln, err := l.B.Listen("tcp4", port, cc)
 		if err != nil {
 			b.close()
-			return nil, usage.Errorf("--cc %s: %w", cc, err)
+			return nil, usage.Errorf("--cc %s: %w", cc, reason(err))
 		}
 		s := &http.Server{
 			Handler: http.HandlerFunc(serve),

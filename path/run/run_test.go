@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -305,39 +304,6 @@ func TestHostHasAName(t *testing.T) {
 	}
 	if _, host := link.Ends(link.Root); !strings.Contains(string(b), host.String()+"\t"+Host) {
 		t.Errorf("%q", b)
-	}
-}
-
-// Against the exact coverage: the interval of a binomial share has the share in it about 95 of 100 times.
-func TestWilson(t *testing.T) {
-	if low, high := wilson(0, 0); low != 0 || high != 1 {
-		t.Errorf("%g to %g of nothing", low, high)
-	}
-	// As published: R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17,
-	// 1998, table I, method 3.
-	for _, c := range []struct {
-		k, n      int64
-		low, high float64
-	}{{81, 263, .2553, .3662}, {15, 148, .0624, .1605}, {0, 20, 0, .1611}, {1, 29, .0061, .1718}} {
-		if low, high := wilson(c.k, c.n); math.Abs(low-c.low) > 5e-5 || math.Abs(high-c.high) > 5e-5 {
-			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", c.k, c.n, low, high, c.low, c.high)
-		}
-	}
-	for _, n := range []int64{30, 200, 1000} {
-		for _, p := range []float64{.01, .05, .3} {
-			covered, logs := 0., 0.
-			for k := int64(0); k <= n; k++ {
-				if k > 0 {
-					logs += math.Log(float64(n-k+1)) - math.Log(float64(k))
-				}
-				if low, high := wilson(k, n); low <= p && p <= high {
-					covered += math.Exp(logs + float64(k)*math.Log(p) + float64(n-k)*math.Log(1-p))
-				}
-			}
-			if covered < .92 || covered > .99 {
-				t.Errorf("n %d, p %g: covered %.3f", n, p, covered)
-			}
-		}
 	}
 }
 

@@ -5,14 +5,19 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"strings"
 	"time"
 
+	"github.com/headway-lab/headway/effect"
+	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/report"
 )
 
-// Text says in a line for each direction what the link did.
-func (r *Result) Text(w io.Writer, up, down link.Conditions) {
+// Text says in a line for each direction what the link did, of which says tells in words what it was asked for.
+func (r *Result) Text(w io.Writer, o Options) {
+	up, down := o.Up, o.Down
+	fmt.Fprintf(w, "headway: a path of %s\n", o.Says)
 	for _, d := range []struct {
 		name string
 		s    link.Stats
@@ -20,7 +25,7 @@ func (r *Result) Text(w io.Writer, up, down link.Conditions) {
 	}{{"up", r.Up, up}, {"down", r.Down, down}} {
 		fmt.Fprintf(w, "headway: %s: %s, %s", d.name, packets(d.s.Packets), size(d.s.Bytes))
 		if d.c.Loss > 0 && d.s.Subject > 0 {
-			low, high := wilson(d.s.Lost, d.s.Subject)
+			low, high := effect.Wilson(d.s.Lost, d.s.Subject, 1.96)
 			fmt.Fprintf(w, "; %d of %d lost, %.3g %% (%.3g to %.3g)", d.s.Lost, d.s.Subject, 100*share(d.s.Lost, d.s.Subject), 100*low, 100*high)
 		}
 		if d.c.Rate > 0 || d.c.Police > 0 || d.c.Trace != nil {
@@ -34,6 +39,21 @@ func (r *Result) Text(w io.Writer, up, down link.Conditions) {
 		}
 		fmt.Fprintln(w)
 	}
+	if why := r.unreliable(up, down); why != "" {
+		fmt.Fprintln(w, "headway: warning: "+why)
+	}
+}
+
+// unreliable warns of a link that was not the one that was asked for.
+func (r *Result) unreliable(up, down link.Conditions) string {
+	var late histogram.Histogram
+	late.Merge(&r.Up.Late)
+	late.Merge(&r.Down.Late)
+	why := link.TooLate(&late, up.Delay+down.Delay)
+	if len(why) == 0 {
+		return ""
+	}
+	return "unreliable: " + strings.Join(why, ", ") + "; the machine was busy"
 }
 
 func packets(n int64) string {
@@ -43,7 +63,12 @@ func packets(n int64) string {
 	return fmt.Sprintf("%d packets", n)
 }
 
-func ms(ns float64) string { return fmt.Sprintf("%.2g ms", ns/1e6) }
+func ms(ns float64) string {
+	if ns >= 1e7 {
+		return fmt.Sprintf("%.0f ms", ns/1e6)
+	}
+	return fmt.Sprintf("%.2g ms", ns/1e6)
+}
 
 func size(n int64) string {
 	switch {
@@ -62,27 +87,6 @@ func share(k, n int64) float64 {
 		return math.NaN()
 	}
 	return float64(k) / float64(n)
-}
-
-// wilson is the score interval of a share at 95 % (E. B. Wilson, "Probable Inference, the Law of
-// Succession, and Statistical Inference", JASA 22, 1927).
-func wilson(k, n int64) (low, high float64) {
-	if n == 0 {
-		return 0, 1
-	}
-	const z = 1.959964
-	p, m := share(k, n), float64(n)
-	middle := (p + z*z/(2*m)) / (1 + z*z/m)
-	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	low, high = max(middle-half, 0), min(middle+half, 1)
-	// Exactly, where rounding would leave a trace.
-	if k == 0 {
-		low = 0
-	}
-	if k == n {
-		high = 1
-	}
-	return low, high
 }
 
 // Report is what the link did, in the form of every answer.
@@ -107,7 +111,7 @@ func (r *Result) Report(o Options) *report.Report {
 	}{{"up", r.Up, o.Up}, {"down", r.Down, o.Down}} {
 		n := int(d.s.Packets)
 		exact := func(x float64) report.Value { return report.Value{Value: x, N: n} }
-		low, high := wilson(d.s.Lost, d.s.Subject)
+		low, high := effect.Wilson(d.s.Lost, d.s.Subject, 1.96)
 		c := report.Case{Name: d.name, Values: map[string]report.Value{
 			"packets": exact(float64(d.s.Packets)), "bytes": exact(float64(d.s.Bytes)),
 			"loss":    {Value: 100 * share(d.s.Lost, d.s.Subject), Low: 100 * low, High: 100 * high, N: int(d.s.Subject)},
@@ -120,6 +124,9 @@ func (r *Result) Report(o Options) *report.Report {
 			c.Values["late.p99"] = exact(d.s.Late.Quantile(.99) / 1e6)
 		}
 		p.Cases = append(p.Cases, c)
+	}
+	if why := r.unreliable(o.Up, o.Down); why != "" {
+		p.Warnings = append(p.Warnings, why)
 	}
 	return p
 }
