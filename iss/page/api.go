@@ -10,6 +10,7 @@ import (
 
 	"github.com/headway-lab/headway/iss/orbit"
 	"github.com/headway-lab/headway/iss/sky"
+	"github.com/headway-lab/headway/iss/zone"
 )
 
 // What the API says. Within version 1 no field changes its meaning or its unit, and none disappears.
@@ -124,7 +125,11 @@ func (s *Site) find(w http.ResponseWriter, r *http.Request) *sky.Object {
 // lost answers when the theory gives no place.
 func lost(w http.ResponseWriter, r *http.Request, o *sky.Object, err error) {
 	status := http.StatusUnprocessableEntity
-	if errors.Is(err, orbit.ErrDecayed) {
+	var old *zone.TooOldError
+	switch {
+	case errors.As(err, &old):
+		status = http.StatusNotFound
+	case errors.Is(err, orbit.ErrDecayed):
 		status = http.StatusGone
 	}
 	fail(w, r, status, "", o.Label+": "+strings.TrimPrefix(err.Error(), "orbit: "))
@@ -167,6 +172,9 @@ func (s *Site) objects(w http.ResponseWriter, r *http.Request) {
 
 // where is the position with all that is said about it.
 func (s *Site) where(o *sky.Object, t time.Time) (Position, sky.Position, error) {
+	if err := s.o.Zone.Refused(o, t); err != nil {
+		return Position{}, sky.Position{}, err
+	}
 	p, err := o.At(t)
 	if err != nil {
 		return Position{}, p, err
@@ -234,11 +242,23 @@ func (s *Site) track(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	points := []Point{}
+	var refused error
 	for i, p := range places {
-		points = append(points, Point{from.Add(time.Duration(i) * step).UTC(), round(p.Latitude, 4), round(p.Longitude, 4), round(p.Height, 2)})
+		t := from.Add(time.Duration(i) * step).UTC()
+		if err := s.o.Zone.Refused(o, t); err != nil {
+			refused = err
+			continue
+		}
+		points = append(points, Point{t, round(p.Latitude, 4), round(p.Longitude, 4), round(p.Height, 2)})
 	}
 	note := ""
-	if err != nil {
+	switch {
+	case refused != nil && len(points) == 0:
+		lost(w, r, o, refused)
+		return
+	case refused != nil:
+		note = "points are left out: " + refused.Error()
+	case err != nil:
 		note = "the track ends where the theory does: " + strings.TrimPrefix(err.Error(), "orbit: ")
 	}
 	answer(w, r, struct {

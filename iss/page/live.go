@@ -219,6 +219,10 @@ func (s *Site) live(w http.ResponseWriter, r *http.Request) {
 	if o == nil {
 		return
 	}
+	if err := s.o.Zone.Refused(o, s.o.Now()); err != nil {
+		lost(w, r, o, err)
+		return
+	}
 	c := s.hub.join(o.Number)
 	if c == nil {
 		w.Header().Set("Retry-After", strconv.Itoa(10+rand.IntN(20)))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headway-lab/headway/iss/orbit"
 	"github.com/headway-lab/headway/iss/sky"
+	"github.com/headway-lab/headway/iss/zone"
 )
 
 // passes computes them for few at a time, and keeps what it computed: who looks at the sky from the same town
@@ -144,6 +145,23 @@ func sight(s orbit.Sighting) *Sight {
 	return &Sight{s.Time.Truncate(time.Second / 10), round(s.Azimuth, 1), round(s.Elevation, 1), round(s.Range, 0)}
 }
 
+// passesFrom are those that passes finds, without what the zone refuses to tell; then the error says so.
+func (s *Site) passesFrom(ctx context.Context, o *sky.Object, p orbit.Place, from time.Time, days int, elevation float64) ([]orbit.Pass, orbit.Place, error) {
+	if err := s.o.Zone.Refused(o, from); err != nil {
+		return nil, p, err
+	}
+	all, place, err := s.passes.find(ctx, o, p, from, days, elevation)
+	told := make([]orbit.Pass, 0, len(all))
+	for _, pass := range all {
+		if refused := s.o.Zone.Refused(o, pass.Culmination.Time); refused != nil {
+			err = refused
+			continue
+		}
+		told = append(told, pass)
+	}
+	return told, place, err
+}
+
 func (s *Site) passesOver(w http.ResponseWriter, r *http.Request) {
 	now := s.o.Now()
 	q := newQuery(r)
@@ -163,8 +181,9 @@ func (s *Site) passesOver(w http.ResponseWriter, r *http.Request) {
 	if o == nil {
 		return
 	}
-	all, place, err := s.passes.find(r.Context(), o, *p, from, days, elevation)
+	all, place, err := s.passesFrom(r.Context(), o, *p, from, days, elevation)
 	note := ""
+	var old *zone.TooOldError
 	switch {
 	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", "1")
@@ -173,6 +192,8 @@ func (s *Site) passesOver(w http.ResponseWriter, r *http.Request) {
 	case err != nil && len(all) == 0:
 		lost(w, r, o, err)
 		return
+	case errors.As(err, &old):
+		note = "passes are left out: " + err.Error()
 	case err != nil:
 		note = fmt.Sprintf("the list ends where the theory does: %v", err)
 	}

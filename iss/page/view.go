@@ -97,11 +97,13 @@ func (s *Site) index(w http.ResponseWriter, r *http.Request) {
 		v.Moment, v.Title = &m, v.Who+" is above "+m.Over
 		v.Figures = figures(&m, v.Object)
 	}
-	v.Tone, v.Alarm = alarm(v.Object, now)
+	if v.Tone, v.Alarm = alarm(v.Object, now); s.o.Zone.Refused(o, now) != nil {
+		v.Tone, v.Alarm = "harm", "The elements are too old: "+sky.Days(o.Age(now))+". No position is told from them."
+	}
 	v.Fetch = s.fetched()
 	if place != nil {
 		v.Lat, v.Lon = fmt.Sprint(round(place.Latitude, 2)), fmt.Sprint(round(place.Longitude, 2))
-		all, _, err := s.passes.find(r.Context(), o, *place, now, 3, 10)
+		all, _, err := s.passesFrom(r.Context(), o, *place, now, 3, 10)
 		if v.Passes = rows(within(all, now, now.AddDate(0, 0, 3), false)); err != nil {
 			v.NoPasses = strings.TrimPrefix(err.Error(), "orbit: ")
 		} else if len(v.Passes) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/headway-lab/headway/iss/orbit"
 	"github.com/headway-lab/headway/iss/sky"
 )
 
@@ -25,7 +26,7 @@ type Config struct {
 	Contact string        // mailbox as a name: "hostmaster.example."; hostmaster.ORIGIN if empty
 	Home    []netip.Addr  // addresses of the origin itself: of the page
 	TTL     uint32        // seconds, of what moves; 4 if 0
-	Refuse  time.Duration // from elements of this age on there is no LOC; 0: always some
+	Refuse  time.Duration // from elements of this age on there is no position, see Refused; 0: always some
 	Exact   bool          // LOC says 1m of precision as first published, whatever the elements are worth
 }
 
@@ -191,7 +192,7 @@ func (z *Zone) Answer(qname string, qtype uint16, t time.Time) Answer {
 		return Answer{Exists: where == onTheWay}
 	}
 	if wants(dns.TypeTXT) {
-		pass, err := z.passes.next(o, place, t)
+		pass, err := z.nextPass(o, place, t)
 		if errors.Is(err, errBusy) {
 			return Answer{Exists: true, Busy: true, Note: "too many passes to compute, try again"}
 		}
@@ -247,10 +248,10 @@ func (z *Zone) loc(a *Answer, qname string, o *sky.Object, t time.Time) {
 // LOC is where an object is, and what has to be said with it. The error says why
 // there is none, for the one who asked. It makes no garbage as long as the elements are fresh.
 func (z *Zone) LOC(o *sky.Object, t time.Time) (l LOC, note string, err error) {
-	age := o.Age(t)
-	if z.config.Refuse > 0 && age.Abs() >= z.config.Refuse {
-		return l, "", fmt.Errorf("elements are %s old: too old for a position", sky.Days(age))
+	if err := z.Refused(o, t); err != nil {
+		return l, "", err
 	}
+	age := o.Age(t)
 	p, err := o.Below(t)
 	if err != nil {
 		return l, "", fmt.Errorf("no position: %w", err)
@@ -267,6 +268,35 @@ func (z *Zone) LOC(o *sky.Object, t time.Time) (l LOC, note string, err error) {
 		note = z.warning(age)
 	}
 	return l, note, nil
+}
+
+// TooOldError tells that elements are older than the service wants to answer from.
+type TooOldError struct{ Age time.Duration }
+
+func (e *TooOldError) Error() string {
+	return fmt.Sprintf("elements are %s old: too old for a position", sky.Days(e.Age))
+}
+
+// Refused is a [*TooOldError] if nothing is to be said about where an object is at a
+// moment, for its elements are older than Config.Refuse, and nil otherwise. Whoever tells a
+// position in any form, a pass or a track, asks it for each moment that is told.
+func (z *Zone) Refused(o *sky.Object, t time.Time) error {
+	if age := o.Age(t); z.config.Refuse > 0 && age.Abs() >= z.config.Refuse {
+		return &TooOldError{age}
+	}
+	return nil
+}
+
+// nextPass is the next pass if it is not refused, neither now nor at its time.
+func (z *Zone) nextPass(o *sky.Object, p orbit.Place, t time.Time) (orbit.Pass, error) {
+	if err := z.Refused(o, t); err != nil {
+		return orbit.Pass{}, err
+	}
+	pass, err := z.passes.next(o, p, t)
+	if err == nil {
+		err = z.Refused(o, pass.Culmination.Time)
+	}
+	return pass, err
 }
 
 func (z *Zone) warning(age time.Duration) string {

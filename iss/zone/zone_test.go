@@ -200,6 +200,27 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
+// What is refused is refused in every form: a pass tells where an object is, too.
+func TestRefusePasses(t *testing.T) {
+	z := newZone(t, Config{Refuse: 10 * 24 * time.Hour})
+	o := sky.BuiltIn().Station()
+	pass := func(age time.Duration) string {
+		t.Helper()
+		return data(z.Answer("vienna.pass.iss.example.", dns.TypeTXT, o.Epoch.Add(age)).Records[0])
+	}
+	if txt := pass(24 * time.Hour); !strings.Contains(txt, `"rise=`) {
+		t.Errorf("one day: %s", txt)
+	}
+	for _, age := range []time.Duration{10 * 24 * time.Hour, 109 * 24 * time.Hour} {
+		if txt := pass(age); strings.Contains(txt, "rise=") || strings.Contains(txt, "azimuth") || !strings.Contains(txt, "too old for a position") {
+			t.Errorf("%v: %s", age, txt)
+		}
+	}
+	if txt := pass(10*24*time.Hour - time.Minute); strings.Contains(txt, "azimuth") {
+		t.Errorf("a pass that comes when elements are too old: %s", txt)
+	}
+}
+
 // What falls down, and what is too high for the format.
 func TestNoPosition(t *testing.T) {
 	falls := sky.BuiltIn().Station().Orbit().Elements()
