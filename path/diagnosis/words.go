@@ -17,7 +17,7 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 		s := fmt.Sprintf("the TLS handshake took %s, %s beyond the round trips that it needs", seconds(e.TLS), took)
 		advice := "look at the server's key operations and at how long its certificate chain is; resume sessions"
 		if e.TLSRounds.Over(1.5) {
-			return s + ", and needs two, for it is TLS 1.2", "TLS 1.3 saves a round trip; " + advice
+			return s + ", and needs two, as TLS 1.2 does", "TLS 1.3 saves a round trip, if its server need not ask for another hello; " + advice
 		}
 		return s, advice
 	case ServerThinking:

@@ -13,28 +13,29 @@ type Connection struct {
 	Start, End     int64 // of what the capture has of it, ns since 1970
 	Lookup         *Lookup
 
-	Syns        int   // that the client sent
-	Opened      int64 // time from the first SYN to the client's acknowledgement, ns; 0 is unknown
-	TLS         int64 // time from then to the client's first encrypted data, ns
-	TLSRounds   int   // 0: no TLS
-	Exchanges   int   // requests that were answered
-	Send, Wait  int64 // sums over them, ns
-	Reset       bool
-	Finished    int // ends that have sent FIN
-	OutOfTime   int64
-	budget      *budget
-	half        [2]half // from the client; from the server
-	turn        *half
-	toServer    int64 // part of the path from here to the server and back, by the handshake
-	toClient    int64
-	ready       int64
-	hello       int64
-	asked       int64 // first byte of the request
-	answering   bool
-	serverData  bool // under TLS, before the client's second flight
-	client      endpoint
-	lastTime    int64
-	answerBytes int64
+	Syns                        int   // that the client sent
+	Opened                      int64 // time from the first SYN to the client's acknowledgement, ns; 0 is unknown
+	TLS                         int64 // time from then to the client's first encrypted data, ns
+	TLSRounds                   int   // that its handshake needs; 0: no TLS, or not known
+	Exchanges                   int   // requests that were answered
+	Send, Wait                  int64 // sums over them, ns
+	Reset                       bool
+	Finished                    int // ends that have sent FIN
+	OutOfTime                   int64
+	budget                      *budget
+	half                        [2]half // from the client; from the server
+	turn                        *half
+	toServer                    int64 // part of the path from here to the server and back, by the handshake
+	toClient                    int64
+	ready                       int64
+	hello                       int64
+	asked                       int64 // first byte of the request
+	answering                   bool
+	secure                      bool // TLS, and the handshake is over
+	exchanged, ciphered, missed bool // records of the client: after its hello; of ciphers; not in the capture
+	client                      endpoint
+	lastTime                    int64
+	answerBytes                 int64
 }
 
 // Up is what the client sends.
@@ -176,7 +177,7 @@ func (c *Connection) speaks(h *half, now int64, fresh bool) bool {
 	}
 	o := h.other
 	if c.turn == h {
-		if c.TLSRounds > 0 && c.answering && h == &c.half[1] && c.answerBytes <= 1500 && now-h.lastAt > 5e6 {
+		if c.secure && c.answering && h == &c.half[1] && c.answerBytes <= 1500 && now-h.lastAt > 5e6 {
 			// Session tickets and settings come before the answer itself.
 			c.Wait += now - h.lastAt
 			h.turnAt, h.turnOff, h.firstAck = now, h.max, 0

@@ -32,7 +32,7 @@ func (h *half) data(s *segment, missing int) {
 		}
 		return
 	}
-	if h.c.TLSRounds > 0 && h.c.Finished > 0 && s.length <= 31 && off >= h.max {
+	if h.c.secure && h.c.Finished > 0 && s.length <= 31 && off >= h.max {
 		h.add(piece{off: off, end: end, first: now, last: now, times: 1, again: true}, now)
 		h.Bytes += int64(s.length)
 		h.max = end

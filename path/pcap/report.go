@@ -225,7 +225,7 @@ func (c *Connection) values() map[string]report.Value {
 	if c.Lookup != nil {
 		plain("name", ms(c.Lookup.Took), 1)
 	}
-	if c.TLSRounds > 0 {
+	if c.secure {
 		plain("tls", ms(c.TLS), 1)
 	}
 	if h.RTTCount > 0 {

@@ -1,65 +1,84 @@
 package pcap
 
-// records follows the records of TLS: their heads only, for the rest is secret.
+// records follows the records of TLS that the client sends: their heads only, for the rest is secret. What the server
+// sends is not needed, and a capture of the first bytes of packets lacks most heads there.
 func (c *Connection) records(h *half, s *segment) {
-	if h.tlsAt < 0 || !h.syn || s.length == 0 {
+	if !h.up || h.tlsAt < 0 || !h.syn || s.length == 0 {
 		return
 	}
 	off := h.position(s.seq, h.max)
-	if off > h.tlsAt && len(h.tls) == 0 && h.una > h.tlsAt {
-		h.tlsAt = -1
-		return
+	if off > h.tlsAt && h.una > h.tlsAt { // it is not in the capture
+		c.unread(h, off)
 	}
-	for {
+	for h.tlsAt >= 0 {
 		at := h.tlsAt + int64(len(h.tls)) - off
-		if at < 0 || at >= int64(len(s.payload)) {
-			if at < int64(s.length) && at >= int64(len(s.payload)) {
-				h.tlsAt = -1 // not captured
-			}
+		if at < 0 || at >= int64(s.length) {
+			return
+		}
+		if at >= int64(len(s.payload)) { // of this packet only the first bytes were captured
+			c.unread(h, off+int64(s.length))
 			return
 		}
 		take := min(5-len(h.tls), len(s.payload)-int(at))
 		h.tls = append(h.tls, s.payload[at:at+int64(take)]...)
 		if h.tls[0] < 20 || h.tls[0] > 24 || len(h.tls) > 1 && h.tls[1] != 3 {
-			h.tlsAt = -1
+			c.unread(h, off+int64(s.length))
 			return
 		}
 		if len(h.tls) < 5 {
-			return
+			continue
 		}
 		kind, n := h.tls[0], int64(h.tls[3])<<8|int64(h.tls[4])
 		h.tlsAt += 5 + n
 		h.tls = h.tls[:0]
-		if n > 1<<14+2048 || !c.record(h, kind, s.at) {
+		if n > 1<<14+2048 || !c.record(h, kind, n, s.at) {
 			h.tlsAt = -1
-			return
 		}
 	}
 }
 
-// record takes one, and says whether more are wanted: until the client has sent what only comes when the
-// handshake is done.
-func (c *Connection) record(h *half, kind byte, at int64) bool {
-	const handshake, encrypted = 22, 23
+// unread looks for the next head at the next packet's beginning: a client's flights begin with one. What is
+// none there is found by its first bytes.
+func (c *Connection) unread(h *half, next int64) {
 	if c.hello == 0 {
-		if !h.up || kind != handshake {
+		h.tlsAt = -1
+		return
+	}
+	h.tlsAt, h.tls = next, h.tls[:0]
+	c.missed = true
+}
+
+// longestFinished is longer than a Finished of TLS 1.2 under any of its ciphers, and shorter than a ClientHello.
+const longestFinished = 128
+
+// record takes one of the client's, of n bytes, and says whether more are wanted: until it has sent what only comes when the
+// handshake is done.
+func (c *Connection) record(h *half, kind byte, n, at int64) bool {
+	const cipher, handshake, encrypted = 20, 22, 23
+	switch {
+	case c.hello == 0:
+		if kind != handshake {
 			return false
 		}
 		c.hello = at
 		return true
-	}
-	if c.TLSRounds > 0 {
-		return false
-	}
-	if !h.up {
-		c.serverData = c.serverData || kind == encrypted
+	case kind == handshake:
+		// In TLS 1.3 nothing but the hello bears this type, and one comes again only when the server asks for another, which
+		// costs a round trip as well. In 1.2 the key exchange does, and Finished when the cipher is on: alone if the session
+		// is resumed, in one round trip.
+		c.exchanged = c.exchanged || !c.ciphered || n > longestFinished
+		return true
+	case kind == cipher:
+		c.ciphered = true
+		return true
+	case kind != encrypted:
 		return true
 	}
-	if kind != encrypted {
-		return true
-	}
-	c.TLSRounds = 2 // TLS 1.2: the server's first encrypted records of data come later
-	if c.serverData {
+	c.secure = true
+	switch {
+	case c.exchanged:
+		c.TLSRounds = 2
+	case !c.missed:
 		c.TLSRounds = 1
 	}
 	c.TLS = at - c.hello
