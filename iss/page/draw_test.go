@@ -134,6 +134,36 @@ func TestFootprintOnTheMap(t *testing.T) {
 	}
 }
 
+// A drawing is kept for as long as it is the right one, and there are never too many.
+func TestDrawingsAreKept(t *testing.T) {
+	var d drawings
+	o, other := sky.BuiltIn().Number(25544), sky.BuiltIn().Number(20580)
+	first := d.at(o, noon)
+	if d.at(o, noon.Add(9*time.Second)) != first || d.at(other, noon) == first {
+		t.Error("within ten seconds it is not the same, or another object has it")
+	}
+	if later := d.at(o, noon.Add(10*time.Second)); later == first || later.Next == first.Next || len(d.kept) != 1 {
+		t.Errorf("after ten seconds it is still the same, or what is over is kept: %d", len(d.kept))
+	}
+	newer := o.Orbit().Elements()
+	newer.Epoch = newer.Epoch.Add(time.Hour)
+	made, err := sky.New([]orbit.Elements{newer}, sky.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.at(made.Station(), noon.Add(10*time.Second)).Next == d.at(o, noon.Add(10*time.Second)).Next {
+		t.Error("newer elements have the drawing of the older ones")
+	}
+	for i := range mostDrawings + 20 {
+		e := *o
+		e.Number = i
+		d.at(&e, noon)
+	}
+	if len(d.kept) > mostDrawings {
+		t.Errorf("%d are kept", len(d.kept))
+	}
+}
+
 // A line has no jump: what crosses the date line goes on beyond the edge.
 func TestLineDoesNotJump(t *testing.T) {
 	for o := range sky.BuiltIn().All() {

@@ -153,14 +153,6 @@ type Moment struct {
 	Drawn        *Drawing `json:"drawn,omitempty"`
 }
 
-// Drawing is what moves slowly.
-type Drawing struct {
-	Past  string    `json:"past"`
-	Next  string    `json:"next"`
-	Night [4]string `json:"night"`
-	Sun   string    `json:"sun"`
-}
-
 // event as the protocol has it (HTML, 9.2).
 func (s *Site) event(number int, draw bool) []byte {
 	o := s.o.Catalogue.Now().Number(number)
@@ -191,23 +183,9 @@ func (s *Site) moment(o *sky.Object, t time.Time, draw bool) (Moment, error) {
 		m.Footprint = area(ring, p.Place)
 	}
 	if draw {
-		d := s.drawing(o, t)
-		m.Drawn = &d
+		m.Drawn = s.drawings.at(o, t)
 	}
 	return m, nil
-}
-
-// drawing of the revolution behind and the one before.
-func (s *Site) drawing(o *sky.Object, t time.Time) Drawing {
-	period := o.Orbit().Period()
-	period = min(period, 48*time.Hour)
-	step := max(period/120, time.Second)
-	d := Drawing{Night: night(t), Sun: spot(orbit.SubSolar(t))}
-	// A theory that ends within leaves a shorter line, which is right.
-	past, _ := o.Orbit().Track(t.Add(-step*120), t, step)
-	next, _ := o.Orbit().Track(t, t.Add(step*120), step)
-	d.Past, d.Next = line(past), line(next)
-	return d
 }
 
 func (s *Site) live(w http.ResponseWriter, r *http.Request) {

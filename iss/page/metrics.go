@@ -126,6 +126,7 @@ func (s *Site) prometheus(w http.ResponseWriter, _ *http.Request) {
 	}
 	one("elements_age_seconds", "gauge", "Age of the elements of the object that the service is about.", report.Age.Seconds())
 	one("elements_fetch_failures", "gauge", "Attempts to get newer elements that failed since one succeeded.", float64(report.Fetch.Failed))
+	one("elements_rejected", "gauge", "Element sets that came with those that are served and were not right.", float64(report.Fetch.Rejected))
 	if !report.Fetch.Done.IsZero() {
 		one("elements_fetched_timestamp_seconds", "gauge", "When elements were last found up to date.", float64(report.Fetch.Done.Unix()))
 	}

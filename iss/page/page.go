@@ -41,13 +41,14 @@ type Options struct {
 
 // Site is the handler of everything.
 type Site struct {
-	o       Options
-	mux     *http.ServeMux
-	static  map[string]*asset
-	hub     *hub
-	passes  *passes
-	metrics metrics
-	search  chan struct{} // held while searching
+	o        Options
+	mux      *http.ServeMux
+	static   map[string]*asset
+	hub      *hub
+	passes   *passes
+	drawings drawings
+	metrics  metrics
+	search   chan struct{} // held while searching
 }
 
 // New makes the site.
