@@ -12,18 +12,40 @@ import (
 	"github.com/headway-lab/headway/iss/orbit"
 )
 
+// Bad are sets that were not right, among others that were.
+type Bad struct {
+	Sets  int
+	First error // what is wrong with the first of them; nil if there is none
+}
+
+func (b Bad) String() string {
+	if b.Sets == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s not right; the first: %s", plural(b.Sets, "is", "are"), strings.TrimPrefix(b.First.Error(), "orbit: "))
+}
+
+// plural writes a number with its verb.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // Parse reads element sets of whatever format orbit knows, and finds out which it is. It
-// tells how many sets were bad. The error says why none can be used.
-func Parse(body []byte) (sets []orbit.Elements, bad int, err error) {
+// tells which were bad. The error says why none can be used.
+func Parse(body []byte) (sets []orbit.Elements, bad Bad, err error) {
 	format, err := sniff(body)
 	if err != nil {
-		return nil, 0, err
+		return nil, Bad{}, err
 	}
 	sets, err = orbit.Read(bytes.NewReader(body), format)
+	bad = Bad{failures(err), first(err)}
 	if len(sets) == 0 {
-		return nil, failures(err), fmt.Errorf("no element sets: %w", first(err))
+		return nil, bad, fmt.Errorf("no element sets: %w", bad.First)
 	}
-	return sets, failures(err), nil
+	return sets, bad, nil
 }
 
 func sniff(body []byte) (orbit.Format, error) {

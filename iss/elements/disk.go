@@ -63,12 +63,17 @@ func (s *source) load(dir string) error {
 		err = errors.New("it is not what was written")
 	}
 	if err == nil {
-		s.sets, _, err = Parse(data)
+		s.sets, s.bad, err = Parse(data)
 	}
 	if err != nil {
-		s.sets = nil
+		s.sets, s.bad = nil, Bad{}
 		s.state.SHA256, s.state.ETag, s.state.LastModified = "", "", ""
 		s.state.Fetched, s.state.Current = time.Time{}, time.Time{}
+		// What was fetched well is lost, and need not be missed for a day. A server that has
+		// refused is left alone for as long as was meant.
+		if soon := s.state.Tried.Add(polite); s.state.Failures == 0 && soon.Before(s.state.Next) {
+			s.state.Next = soon
+		}
 		return fmt.Errorf("%s cannot be used: %w", body, err)
 	}
 	return nil

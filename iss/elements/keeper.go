@@ -44,6 +44,7 @@ type source struct {
 	url   string // or path
 	file  bool
 	sets  []orbit.Elements // the last good ones
+	bad   Bad              // those that came with them
 	state state
 	seen  fileStamp
 }
@@ -95,6 +96,8 @@ func New(o Options, cat *sky.Catalogue) (*Keeper, error) {
 			if o.Dir != "" {
 				if err := s.load(o.Dir); err != nil {
 					o.Log(err.Error())
+				} else if s.bad.Sets > 0 {
+					o.Log(s.got())
 				}
 				if s.state.Next.Sub(o.Now()) > week+day { // a clock was wrong then, or is now
 					s.state.Next = time.Time{}
@@ -106,6 +109,9 @@ func New(o Options, cat *sky.Catalogue) (*Keeper, error) {
 			s.file = true
 			if _, err := k.readFile(s); err != nil {
 				return nil, fmt.Errorf("elements: %w", err)
+			}
+			if s.bad.Sets > 0 {
+				o.Log(s.got())
 			}
 		}
 		k.sources = append(k.sources, s)
@@ -158,7 +164,7 @@ func (k *Keeper) Step(ctx context.Context) {
 			if err != nil && err.Error() != s.state.Problem {
 				k.o.Log(err.Error() + "; going on with what there is")
 			} else if changed {
-				k.o.Log(fmt.Sprintf("%d element sets from %s", len(s.sets), s.url))
+				k.o.Log(s.got())
 			}
 			s.fail(err)
 			continue
@@ -199,13 +205,13 @@ func (k *Keeper) readFile(s *source) (changed bool, err error) {
 		return false, err
 	}
 	sets, bad, err := Parse(body)
-	if err == nil && bad > len(sets) {
-		err = fmt.Errorf("%d of %d element sets are not right", bad, bad+len(sets))
+	if err == nil && bad.Sets > len(sets) {
+		err = fmt.Errorf("%d of %d element sets are not right, the first: %w", bad.Sets, bad.Sets+len(sets), bad.First)
 	}
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", s.url, err)
 	}
-	s.sets, s.seen = sets, stamp
+	s.sets, s.bad, s.seen = sets, bad, stamp
 	s.state.Fetched, s.state.Current = info.ModTime(), now
 	return true, nil
 }
@@ -241,8 +247,17 @@ func (k *Keeper) fetch(ctx context.Context, s *source) {
 		s.keep(k, nil)
 		return
 	}
-	k.o.Log(fmt.Sprintf("%d element sets from %s", len(s.sets), s.url))
+	k.o.Log(s.got())
 	s.keep(k, kept)
+}
+
+// got says what came of a source.
+func (s *source) got() string {
+	text := fmt.Sprintf("%s from %s", plural(len(s.sets), "element set", "element sets"), s.url)
+	if s.bad.Sets > 0 {
+		text += "; " + clip(s.bad.String())
+	}
+	return text
 }
 
 // take takes a new body if it is believed. The kept file is the server's own octets, also
@@ -250,12 +265,14 @@ func (k *Keeper) fetch(ctx context.Context, s *source) {
 func (s *source) take(got result, now time.Time) error {
 	sets, bad, err := Parse(got.body)
 	if err == nil {
-		err = check(sets, bad, s.sets, now)
+		if err = check(sets, bad.Sets, s.sets, now); err != nil && bad.Sets > 0 {
+			err = fmt.Errorf("%w (%v)", err, bad)
+		}
 	}
 	if err != nil {
 		return refuse(polite, day, "what came is not used: %w", err)
 	}
-	s.sets = merge(sets, s.sets, now)
+	s.sets, s.bad = merge(sets, s.sets, now), bad
 	s.state.Fetched, s.state.SHA256 = now, sum(got.body)
 	s.state.ETag, s.state.LastModified = got.etag, got.lastModified
 	return nil

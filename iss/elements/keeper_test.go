@@ -394,6 +394,85 @@ func TestNoObjectGoesBack(t *testing.T) {
 	}
 }
 
+// What was kept and is lost is fetched again soon, but not sooner than is polite, nor from a server
+// that has refused.
+func TestLostFileIsFetchedSoon(t *testing.T) {
+	for _, forbidden := range []bool{false, true} {
+		b := newBench(t)
+		b.server.sends(csvOf(some(50, today)))
+		b.step()
+		if forbidden {
+			b.wait()
+			b.server.says(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+			b.step()
+		}
+		files, _ := filepath.Glob(filepath.Join(b.dir, "*.elements"))
+		if len(files) != 1 || os.Remove(files[0]) != nil {
+			t.Fatalf("%v", files)
+		}
+		b.now = b.now.Add(10 * time.Minute)
+		b.cat = sky.NewCatalogue(sky.BuiltIn())
+		b.restart()
+		switch wait := b.cat.Fetch().Next.Sub(b.now); {
+		case !forbidden && wait != polite-10*time.Minute:
+			t.Errorf("%v until the next request", wait)
+		case forbidden && wait < 23*time.Hour:
+			t.Errorf("%v until a server that has refused is asked again", wait)
+		}
+	}
+}
+
+// Sets that are not right are told of, with what is wrong with the first.
+func TestBadSetsAreTold(t *testing.T) {
+	b := newBench(t)
+	body := csvOf(some(50, today))
+	bad := append(append([]byte{}, body...), "NOBODY,2020-001A,2026-08-05T00:00:00,nonsense\n"...)
+	b.server.sends(bad)
+	b.step()
+	b.want(50, today, "")
+	log := strings.Join(b.logged, "\n")
+	if !strings.Contains(log, "50 element sets from ") || !strings.Contains(log, "; 1 is not right; the first: line 52") {
+		t.Errorf("log %q", b.logged)
+	}
+	if n := b.cat.Fetch().Rejected; n != 1 {
+		t.Errorf("%d rejected", n)
+	}
+	b.logged = nil
+	b.restart() // from disk
+	if n := b.cat.Fetch().Rejected; n != 1 || !strings.Contains(strings.Join(b.logged, "\n"), "1 is not right") {
+		t.Errorf("after a restart %d, %q", n, b.logged)
+	}
+	b.wait()
+	b.server.sends(csvOf(some(50, b.now)))
+	b.step()
+	if n := b.cat.Fetch().Rejected; n != 0 {
+		t.Errorf("%d rejected of a good answer", n)
+	}
+}
+
+// A checksum and a line that is cut in a file of one's own.
+func TestBadSetsOfAFile(t *testing.T) {
+	const good = "ISS (ZARYA)\n1 25544U 98067A   26217.02190500  .00005828  00000+0  11248-3 0  9996\n" +
+		"2 25544  51.6318  58.4155 0007310  13.5287 346.5896 15.49349819579321\n"
+	for what, text := range map[string]string{
+		"checksum":  good + strings.Replace(strings.ReplaceAll(good, "25544", "25545"), "9996", "9993", 1),
+		"truncated": good + strings.ReplaceAll(good, "25544", "25546")[:120],
+	} {
+		path := filepath.Join(t.TempDir(), "sets.tle")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cat := sky.NewCatalogue(sky.BuiltIn())
+		log := ""
+		if _, err := New(Options{From: []string{path}, Log: func(s string) { log += s }}, cat); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if cat.Now().Len() != 1 || cat.Fetch().Rejected != 1 || !strings.Contains(log, "1 element set from ") || !strings.Contains(log, "1 is not right; the first: line ") {
+			t.Errorf("%s: %d objects, %+v, log %q", what, cat.Now().Len(), cat.Fetch(), log)
+		}
+	}
+}
+
 // What is on disk may be anything.
 func TestBadDisk(t *testing.T) {
 	for what, spoil := range map[string]func(path string) error{
@@ -544,11 +623,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("CCSDS_OMM_VERS = 2.0\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		sets, bad, err := Parse(b)
-		if err == nil && len(sets) == 0 || bad < 0 {
-			t.Errorf("%d sets, %d bad, %v", len(sets), bad, err)
+		if err == nil && len(sets) == 0 || bad.Sets < 0 || (bad.Sets > 0) != (bad.First != nil) && err == nil {
+			t.Errorf("%d sets, %v bad, %v", len(sets), bad, err)
 		}
 		if len(sets) > 0 {
-			check(sets, bad, some(3, today), today)
+			check(sets, bad.Sets, some(3, today), today)
 			merge(sets, some(3, today), today)
 		}
 	})

@@ -1,6 +1,7 @@
 package elements
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -33,17 +34,26 @@ func (k *Keeper) publish() error {
 			continue
 		}
 		sets = append(sets, s.sets...)
+		f.Rejected += s.bad.Sets
 		names = append(names, s.url)
 		what = append(what, s.url+s.state.SHA256+s.state.Fetched.String()+s.seen.time.String())
 		if t := s.state.Fetched; fetched.IsZero() || t.Before(fetched) {
 			fetched = t
 		}
 	}
-	k.cat.SetFetch(f)
+	defer func() { // with what no orbit came of
+		if served := k.cat.Now(); !served.Origin.BuiltIn {
+			f.Rejected += served.Rejected
+		}
+		k.cat.SetFetch(f)
+	}()
 	if now := strings.Join(what, "\n"); len(sets) > 0 && now != k.served {
 		next, err := sky.New(sets, sky.Origin{Text: strings.Join(names, ", "), Fetched: fetched})
 		if err != nil {
 			return err
+		}
+		if next.Rejected > 0 {
+			k.o.Log(fmt.Sprintf("%s no use: no orbit comes of the elements", plural(next.Rejected, "element set is of", "element sets are of")))
 		}
 		k.cat.Swap(next)
 		k.served = now

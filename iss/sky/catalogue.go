@@ -28,11 +28,12 @@ func (c *Catalogue) Swap(s *Sky) { c.now.Store(s) }
 
 // Fetch is how the getting of elements stands.
 type Fetch struct {
-	Tried   time.Time // last attempt; zero if there was none
-	Done    time.Time // last that found the elements up to date; zero if there was none
-	Next    time.Time // next attempt; zero if none is planned
-	Failed  int       // attempts that failed since Done
-	Problem string    // why the last one failed; empty if it did not
+	Tried    time.Time // last attempt; zero if there was none
+	Done     time.Time // last that found the elements up to date; zero if there was none
+	Next     time.Time // next attempt; zero if none is planned
+	Failed   int       // attempts that failed since Done
+	Rejected int       // sets that came with those that are served and were not right
+	Problem  string    // why the last one failed; empty if it did not
 }
 
 // Fetch is how the getting of elements stands.
