@@ -125,13 +125,16 @@ func (r *Responder) full(b, query []byte, from netip.Addr, tcp bool, now time.Ti
 		limit = dns.MaxMsgSize
 	}
 	e, ok := r.readEDNS(&q, from, now)
-	if !ok {
+	if !ok && e.opt == nil {
 		return bare(dns.RcodeFormatError)
 	}
 	if e.opt != nil && !tcp {
 		limit = min(max(int(e.opt.UDPSize()), dns.MinMsgSize), maxUDP)
 	}
 	switch {
+	case !ok: // who speaks EDNS is answered with it, also with an error (RFC 6891, section 7)
+		m.Rcode = dns.RcodeFormatError
+		e.cookie = cookie{}
 	case e.opt != nil && e.opt.Version() != 0:
 		m.Rcode = dns.RcodeBadVers
 	default:

@@ -160,6 +160,33 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// Who speaks EDNS is answered with it, whatever is wrong with what it says (RFC 6891, section 7).
+func TestFormErrorHasEDNS(t *testing.T) {
+	r := newResponder(t, fresh, Options{Rate: 1000})
+	for what, q := range map[string][]byte{
+		"short cookie": ask("iss.example.", dns.TypeLOC, withEDNS(1232, &dns.EDNS0_COOKIE{Code: 10, Cookie: "00112233"})),
+		"long cookie":  ask("iss.example.", dns.TypeTXT, withEDNS(1232, &dns.EDNS0_COOKIE{Code: 10, Cookie: strings.Repeat("00", 41)})),
+		"two OPT":      ask("iss.example.", dns.TypeLOC, withEDNS(1232), func(m *dns.Msg) { m.Extra = append(m.Extra, m.Extra[0]) }),
+	} {
+		m := read(t, r.Respond(nil, q, client, false))
+		if opt := m.IsEdns0(); m.Rcode != dns.RcodeFormatError || opt == nil || opt.UDPSize() != maxUDP || len(opt.Option) != 0 || len(m.Extra) != 1 {
+			t.Errorf("%s:\n%v", what, m)
+		}
+	}
+	if m := read(t, r.Respond(nil, ask("iss.example.", dns.TypeOPT), client, false)); m.IsEdns0() != nil {
+		t.Errorf("who does not speak EDNS is answered with it: %v", m)
+	}
+}
+
+func TestMetricsNameBADVERS(t *testing.T) {
+	r := newResponder(t, fresh, Options{})
+	r.Respond(nil, ask("iss.example.", dns.TypeLOC, withEDNS(1232), func(m *dns.Msg) { m.IsEdns0().SetVersion(1) }), client, false)
+	var b strings.Builder
+	if r.Metrics(&b); !strings.Contains(b.String(), `answers_total{rcode="BADVERS"} 1`) {
+		t.Error(b.String())
+	}
+}
+
 // Old elements are said to be old to those with EDNS and to those without.
 func TestOldElementsAreSaidToBeOld(t *testing.T) {
 	r := newResponder(t, fresh.AddDate(0, 0, 109), Options{})

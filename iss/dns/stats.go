@@ -74,7 +74,10 @@ func (r *Responder) Metrics(w io.Writer) {
 	head("answers_total", "counter", "Answers that were sent whole, by RCODE.")
 	for _, rcode := range slices.Sorted(maps.Keys(s.Answers)) {
 		name := dns.RcodeToString[rcode]
-		if name == "" {
+		switch {
+		case rcode == dns.RcodeBadVers: // the number is also BADSIG's, which we do not say
+			name = "BADVERS"
+		case name == "":
 			name = "other"
 		}
 		fmt.Fprintf(w, "headway_iss_dns_answers_total{rcode=%q} %d\n", name, s.Answers[rcode])
