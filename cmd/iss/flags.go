@@ -39,7 +39,10 @@ type flags struct {
 	dirChosen bool
 }
 
-const none = "none"
+const (
+	none        = "none"
+	defaultZone = "example."
+)
 
 func newCommand() *cobra.Command {
 	x := flags{}
@@ -76,10 +79,13 @@ was wrong.`,
 		SilenceUsage:      true,
 		RunE:              x.run,
 	}
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w; see iss --help", err) })
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // how it is read is nobody's concern
+		return usagef("%s; see iss --help", text)
+	})
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&x.zone, "zone", "example.", "the `ZONE` to answer for")
+	f.StringVar(&x.zone, "zone", defaultZone, "the `ZONE` to answer for")
 	f.StringSliceVar(&x.dns, "dns", []string{"localhost:5353"}, "`HOST:PORT` for DNS over UDP and TCP; may be repeated; none: no name server")
 	f.StringSliceVar(&x.http, "http", []string{"localhost:8080"}, "`HOST:PORT` for the page and the API; none: neither")
 	f.StringVar(&x.powerdns, "powerdns", "", "`HOST:PORT` or unix:PATH for PowerDNS's remote backend")
@@ -115,7 +121,7 @@ func (x *flags) check(c *cobra.Command) error {
 	}{{"dns", &x.dns}, {"http", &x.http}, {"elements", &x.elements}} {
 		if slices.Contains(*f.list, none) {
 			if len(*f.list) > 1 {
-				return usagef("--%s none, and something else: which?", f.name)
+				return usagef("--%s none and other --%s contradict each other: leave one out", f.name, f.name)
 			}
 			*f.list = nil
 		}
@@ -156,6 +162,15 @@ func (x *flags) check(c *cobra.Command) error {
 	case x.every < 2*time.Hour:
 		return usagef("--every %v: servers have news every two hours at most, and shut out who asks more often", x.every)
 	}
+	if given("peers") {
+		if err := checkPeers(x.peers); err != nil {
+			return err
+		}
+	}
+	var err error
+	if x.zone, err = ascii("zone", x.zone); err != nil {
+		return err
+	}
 	if x.dir == "" {
 		if given("dir") {
 			return usagef("--dir is empty")
@@ -188,40 +203,33 @@ func checkAddress(a string) error {
 // zoneConfig is the zone that the flags describe.
 func (x *flags) zoneConfig() (zone.Config, error) {
 	z := zone.Config{Origin: x.zone, TTL: x.ttl, Refuse: x.refuse, Exact: x.precision == "1m"}
-	addresses := func(flag string, list []string) ([]netip.Addr, error) {
-		var out []netip.Addr
-		for _, s := range list {
-			a, err := netip.ParseAddr(s)
-			if err != nil || a.Zone() != "" {
-				return nil, usagef("--%s: %q is no address", flag, s)
-			}
-			out = append(out, a)
-		}
-		return out, nil
-	}
 	for _, s := range x.ns {
-		name, list, ok := strings.Cut(s, "=")
-		h := zone.Host{Name: name}
-		if ok {
-			var err error
-			if h.Addresses, err = addresses("ns", strings.Split(list, ",")); err != nil {
-				return z, err
-			}
+		h, err := x.server(s)
+		if err != nil {
+			return z, err
 		}
 		z.Servers = append(z.Servers, h)
 	}
 	var err error
-	if z.Home, err = addresses("home", x.home); err != nil {
+	if z.Home, err = parseAddresses("home", x.home); err != nil {
 		return z, err
 	}
 	if x.contact != "" {
-		user, host, ok := strings.Cut(x.contact, "@")
-		if !ok || user == "" || host == "" || strings.Contains(user, ".") {
-			return z, usagef("--contact %q: want NAME@DOMAIN, without a point in NAME", x.contact)
-		}
-		z.Contact = user + "." + host
+		z.Contact, err = mailbox(x.contact)
 	}
-	return z, nil
+	return z, err
+}
+
+func parseAddresses(flag string, list []string) ([]netip.Addr, error) {
+	var out []netip.Addr
+	for _, s := range list {
+		a, err := netip.ParseAddr(s)
+		if err != nil || a.Zone() != "" {
+			return nil, usagef("--%s: %q is no address", flag, s)
+		}
+		out = append(out, a)
+	}
+	return out, nil
 }
 
 // addresses of a flag: localhost is both of its addresses.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	mdns "github.com/miekg/dns"
@@ -80,9 +81,18 @@ func (s *service) announce() {
 	for _, line := range s.opened {
 		s.say("%s", line)
 	}
+	if s.flags.zone != defaultZone && (len(s.dns) > 0 || s.flags.powerdns != "") {
+		for _, name := range s.unfound {
+			s.warn("warning: the name server %s has no address, so resolvers will not find it: say --ns %s=ADDRESS", name, strings.TrimSuffix(name, "."))
+		}
+	}
 	now := time.Now()
 	r := s.cat.Report(now)
-	s.say("%d objects, %s; elements of %s are %s old", r.Objects, r.Origin, r.Station.Label, sky.Days(r.Age))
+	objects := "objects"
+	if r.Objects == 1 {
+		objects = "object"
+	}
+	s.say("%d %s, %s; elements of %s are %s old", r.Objects, objects, r.Origin, r.Station.Label, sky.Days(r.Age))
 	if r.Freshness != sky.Fresh {
 		s.warnAge(r)
 	}
@@ -107,7 +117,7 @@ func (s *service) warnAge(r sky.Report) {
 	ground, _ := sky.Uncertainty(r.Age)
 	what := "every answer says so"
 	if x := s.flags.refuse; x > 0 && r.Age >= x {
-		what = "it has no LOC record (--refuse)"
+		what = "no position is told (--refuse)"
 	}
 	why := ""
 	if r.Fetch.Problem != "" {

@@ -35,6 +35,7 @@ type service struct {
 	metrics []func(io.Writer)
 	dns     []*dns.Server
 	opened  []string // what is served where, to be said once all of it is
+	unfound []string // name servers without an address
 
 	serve []func() error                // block until what they serve is stopped
 	stop  []func(context.Context) error // in this order
@@ -68,6 +69,7 @@ func (s *service) open() error {
 	if err != nil {
 		return err
 	}
+	s.unfound = unfound(config)
 	s.cat = sky.NewCatalogue(sky.BuiltIn())
 	if s.zone, err = zone.New(config, s.cat); err != nil {
 		return usagef("--zone, --ns or --contact: %w", trim(err))

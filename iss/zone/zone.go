@@ -56,7 +56,8 @@ type Zone struct {
 // New makes a zone of a catalogue.
 func New(c Config, cat *sky.Catalogue) (*Zone, error) {
 	name := func(what, s string) (string, error) {
-		if _, ok := dns.IsDomainName(s); !ok || s == "" || s == "." || strings.ContainsAny(s, "\\ \t\"") {
+		odd := strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' || r == '"' || r == '@' })
+		if _, ok := dns.IsDomainName(s); !ok || odd || s == "" || s == "." {
 			return "", fmt.Errorf("zone: %s %q is not a domain name", what, s)
 		}
 		return strings.ToLower(dns.Fqdn(s)), nil

@@ -262,7 +262,7 @@ func TestNoPosition(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []Config{
-		{}, {Origin: "."}, {Origin: "a..b"}, {Origin: "a b"}, {Origin: strings.Repeat("abcdefghi.", 16)},
+		{}, {Origin: "."}, {Origin: "a..b"}, {Origin: "a b"}, {Origin: "münchen.example"}, {Origin: "a@b"}, {Origin: "x.", Contact: "a.b@c"}, {Origin: strings.Repeat("abcdefghi.", 16)},
 		{Origin: "x.", Servers: []Host{{Name: ""}}}, {Origin: "x.", Contact: "a..b"},
 	} {
 		if _, err := New(c, sky.NewCatalogue(sky.BuiltIn())); err == nil {
