@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,7 +75,10 @@ type (
 	container struct {
 		Name, Image, RestartPolicy string
 		Args                       []string
-		Ports                      []struct {
+		EnvFrom                    []struct {
+			Map struct{ Name string } `yaml:"configMapRef"`
+		} `yaml:"envFrom"`
+		Ports []struct {
 			Name, Protocol string
 			ContainerPort  int `yaml:"containerPort"`
 		}
@@ -135,8 +139,8 @@ func decode(t *testing.T, name string, r io.Reader) (all []manifest) {
 type kustomization struct {
 	Resources  []string
 	ConfigMaps []struct {
-		Name  string
-		Files []string
+		Name            string
+		Files, Literals []string
 	} `yaml:"configMapGenerator"`
 	ImagesWithin []struct{ Name string } `yaml:"images"`
 }
@@ -472,6 +476,53 @@ func TestFlagsExist(t *testing.T) {
 	file := containerfile(t)
 	accepts(t, "Containerfile", append(jsonArgs(t, file, "ENTRYPOINT")[1:], jsonArgs(t, file, "CMD")...))
 	accepts(t, "iss.service", strings.Fields(strings.NewReplacer("${STATE_DIRECTORY}", "/d", "$ISS_FLAGS", "--zone=sky.example.org --ns=ns1.sky.example.org=192.0.2.1").Replace(execStart(t)))[1:])
+}
+
+// The zone has a name server with an address, and stands in one place for both set-ups.
+func TestZoneHasAServer(t *testing.T) {
+	all, k := manifests(t)
+	env := map[string]string{}
+	for _, c := range k.ConfigMaps {
+		for _, l := range c.Literals {
+			name, value, _ := strings.Cut(l, "=")
+			if c.Name == "iss" {
+				env[name] = value
+			}
+		}
+	}
+	expand := func(args []string) (out []string) {
+		for _, a := range args {
+			out = append(out, regexp.MustCompile(`\$\((\w+)\)`).ReplaceAllStringFunc(a, func(s string) string { return env[s[2:len(s)-1]] }))
+		}
+		return out
+	}
+	check := func(t *testing.T, all []manifest) {
+		for _, c := range containers(one(t, all, "StatefulSet", "iss")) {
+			if c.Name != "iss" {
+				continue
+			}
+			zone, server, address := "", "", ""
+			for _, a := range expand(c.Args) {
+				if v, ok := strings.CutPrefix(a, "--zone="); ok {
+					zone = v
+				}
+				if v, ok := strings.CutPrefix(a, "--ns="); ok {
+					server, address, _ = strings.Cut(v, "=")
+				}
+			}
+			if _, err := netip.ParseAddr(address); err != nil || zone == "" || !strings.HasSuffix(server, "."+zone) {
+				t.Errorf("zone %q with the name server %q at %q", zone, server, address)
+			}
+			if !slices.Contains(c.Args, "--zone=$(ISS_ZONE)") {
+				t.Errorf("a zone of its own: %v", c.Args)
+			}
+			if len(c.EnvFrom) != 1 || !strings.HasPrefix(c.EnvFrom[0].Map.Name, "iss") {
+				t.Errorf("where $(ISS_ZONE) is from: %+v", c.EnvFrom)
+			}
+		}
+	}
+	t.Run("kubernetes", func(t *testing.T) { check(t, all) })
+	t.Run("kubernetes-embedded", func(t *testing.T) { check(t, embedded(t)) })
 }
 
 // What the page of the docs says can be said.
