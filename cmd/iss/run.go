@@ -114,7 +114,6 @@ func (s *service) kept() string {
 }
 
 func (s *service) warnAge(r sky.Report) {
-	ground, _ := sky.Uncertainty(r.Age)
 	what := "every answer says so"
 	if x := s.flags.refuse; x > 0 && r.Age >= x {
 		what = "no position is told (--refuse)"
@@ -123,7 +122,7 @@ func (s *service) warnAge(r sky.Report) {
 	if r.Fetch.Problem != "" {
 		why = "; " + r.Fetch.Problem
 	}
-	s.warn("warning: elements of %s are %s old, its position may be off by %.0f km: %s%s", r.Station.Label, sky.Days(r.Age), ground, what, why)
+	s.warn("warning: elements of %s are %s old, %s: %s%s", r.Station.Label, sky.Days(r.Age), strings.Replace(r.Station.Doubt(r.Age), "position may", "its position may", 1), what, why)
 }
 
 // watch tells once when elements have become old, and then every day.

@@ -95,9 +95,9 @@ func (s *Site) index(w http.ResponseWriter, r *http.Request) {
 		v.Title = v.Who
 	} else {
 		v.Moment, v.Title = &m, v.Who+" is above "+m.Over
-		v.Figures = figures(&m, v.Object)
+		v.Figures = figures(&m, o, v.Object)
 	}
-	if v.Tone, v.Alarm = alarm(v.Object, now); s.o.Zone.Refused(o, now) != nil {
+	if v.Tone, v.Alarm = alarm(o, v.Object, now); s.o.Zone.Refused(o, now) != nil {
 		v.Tone, v.Alarm = "harm", "The elements are too old: "+sky.Days(o.Age(now))+". No position is told from them."
 	}
 	v.Fetch = s.fetched()
@@ -119,17 +119,20 @@ func (s *Site) index(w http.ResponseWriter, r *http.Request) {
 	send(w, r, status, "text/html; charset=utf-8", b.Bytes(), 0)
 }
 
-func figures(m *Moment, o Object) []figure {
+func figures(m *Moment, known *sky.Object, o Object) []figure {
 	lat, lon, _ := splitLOC(m.LOC)
 	light := map[string]string{"sunlit": "in sunlight", "penumbra": "in twilight", "umbra": "in the Earth’s shadow"}[m.Light]
-	tone := tones[m.Freshness]
+	tone, worth := tones[m.Freshness], m.Freshness
+	if !known.High() {
+		worth += fmt.Sprintf(", good to about %s\u00a0km", thousands(o.Elements.Uncertainty))
+	}
 	return []figure{
 		{"lat", "Latitude", coordinate(m.Latitude, "N", "S"), lat, ""},
 		{"lon", "Longitude", coordinate(m.Longitude, "E", "W"), lon, ""},
 		{"alt", "Altitude", fmt.Sprintf("%.1f km", m.Altitude), "above the ellipsoid", ""},
 		{"speed", "Speed", fmt.Sprintf("%.2f km/s", m.Speed), thousands(m.Speed*3600) + " km/h", ""},
 		{"light", "Light", light, "", ""},
-		{"age", "Age of the elements", m.Age, fmt.Sprintf("%s, good to about %s\u00a0km", m.Freshness, thousands(o.Elements.Uncertainty)), tone},
+		{"age", "Age of the elements", m.Age, worth, tone},
 	}
 }
 
@@ -159,14 +162,18 @@ func thousands(v float64) string {
 	return s
 }
 
-func alarm(o Object, now time.Time) (tone, text string) {
+func alarm(known *sky.Object, o Object, now time.Time) (tone, text string) {
 	since := o.Elements.Epoch.UTC().Format("2 January 2006")
 	age := sky.Days(now.Sub(o.Elements.Epoch))
-	switch off := thousands(o.Elements.Uncertainty); o.Elements.Freshness {
+	off := fmt.Sprintf("may be %s km from where it is shown.", thousands(o.Elements.Uncertainty))
+	if known.High() {
+		off = "may be elsewhere: how far off such elements are is not known for so high an orbit."
+	}
+	switch o.Elements.Freshness {
 	case sky.Stale.String():
-		return "mixed", fmt.Sprintf("The elements are old: %s, of %s. The object may be %s km from where it is shown.", age, since, off)
+		return "mixed", fmt.Sprintf("The elements are old: %s, of %s. The object %s", age, since, off)
 	case sky.Worthless.String():
-		return "harm", fmt.Sprintf("The elements are too old: %s, of %s. The object is somewhere on its orbit, and may be %s km from where it is shown.", age, since, off)
+		return "harm", fmt.Sprintf("The elements are too old: %s, of %s. The object is somewhere on its orbit, and %s", age, since, off)
 	}
 	return "", ""
 }

@@ -1,6 +1,7 @@
 package sky
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -19,4 +20,17 @@ func Uncertainty(age time.Duration) (ground, height float64) {
 	d := age.Abs().Hours() / 24
 	ground = min(3+3*d+d*d, math.Pi*6371)
 	return ground, 1 + ground/250
+}
+
+// High tells that [Uncertainty] does not hold for the orbit, whose drag is little or none: one of
+// 225 minutes or more, where SGP4 changes to its theory of deep space.
+func (o *Object) High() bool { return o.orbit.Period() >= 225*time.Minute }
+
+// Doubt says for people what elements of an age mean for a position.
+func (o *Object) Doubt(age time.Duration) string {
+	if o.High() {
+		return "how far off a position is, is not known for so high an orbit"
+	}
+	ground, _ := Uncertainty(age)
+	return fmt.Sprintf("position may be off by %.0f km", ground)
 }

@@ -21,8 +21,8 @@
 //
 // A position is never given without saying what it is worth. LOC has a field for that,
 // the horizontal precision: the diameter of the circle in which the object is. It grows
-// with the age of the elements (sky.Uncertainty): "6000m" on the first day, half the
-// Earth in the end. So each LOC record says how old its elements are to everybody,
+// with the age of the elements (sky.Uncertainty): "6000m" at their epoch, "20000m" after
+// a day, half the Earth in the end. So each LOC record says how old its elements are to everybody,
 // through any resolver and through PowerDNS, too. From sky.Old on, answers carry a note
 // besides (Answer.Note), which the embedded server sends as extended DNS error 3, "Stale
 // Answer" (RFC 8914), or, to those who do not speak EDNS, as the TXT record in the

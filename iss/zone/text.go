@@ -76,7 +76,7 @@ func (z *Zone) ageText(o *sky.Object, t time.Time) []string {
 		"elements=" + clip(z.cat.Now().Origin.Text),
 	}
 	if sky.FreshnessOf(age) != sky.Fresh {
-		text = append(text, "warning="+z.warning(age))
+		text = append(text, "warning="+warning(o, age))
 	}
 	return text
 }

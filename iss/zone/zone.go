@@ -266,7 +266,7 @@ func (z *Zone) LOC(o *sky.Object, t time.Time) (l LOC, note string, err error) {
 		return l, "", err
 	}
 	if sky.FreshnessOf(age) != sky.Fresh {
-		note = z.warning(age)
+		note = warning(o, age)
 	}
 	return l, note, nil
 }
@@ -300,9 +300,8 @@ func (z *Zone) nextPass(o *sky.Object, p orbit.Place, t time.Time) (orbit.Pass, 
 	return pass, err
 }
 
-func (z *Zone) warning(age time.Duration) string {
-	ground, _ := sky.Uncertainty(age)
-	return fmt.Sprintf("elements are %s old: position may be off by %.0f km", sky.Days(age), ground)
+func warning(o *sky.Object, age time.Duration) string {
+	return fmt.Sprintf("elements are %s old: %s", sky.Days(age), o.Doubt(age))
 }
 
 // Object is the one that a name of one label below the origin means, or nil: the label of

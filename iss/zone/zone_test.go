@@ -182,6 +182,24 @@ func TestLOCSaysItsWorth(t *testing.T) {
 	}
 }
 
+// What is known of low orbits is not said of high ones.
+func TestHighOrbitsHaveNoFigure(t *testing.T) {
+	e := sky.BuiltIn().Station().Orbit().Elements()
+	e.MeanMotion, e.Number, e.Name = 1.0027, 1, "GEO"
+	s, err := sky.New([]orbit.Elements{e}, sky.Origin{Text: "made"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := New(Config{Origin: "example."}, sky.NewCatalogue(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := z.Answer("geo.example.", dns.TypeLOC, e.Epoch.AddDate(3, 0, 0))
+	if len(a.Records) != 1 || strings.Contains(a.Note, "km") || !strings.Contains(a.Note, "is not known for so high an orbit") || len(a.Note) > 100 {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestRefuse(t *testing.T) {
 	z := newZone(t, Config{Refuse: 10 * 24 * time.Hour})
 	o := sky.BuiltIn().Station()
