@@ -29,23 +29,23 @@ func (e *Evidence) congestion(left float64) []claim {
 	}
 	claims := func(c Cause, sure float64) []claim { return []claim{{Part{Cause: c, Share: left}, sure}} }
 	resent := e.Resent.Or(0)
-	lost := resent - min(e.Spurious.Or(0), resent) // really
+	lost := e.lost()
 	if e.Side == AtReceiver {
 		lost = e.LossEvents.Or(0)
 	}
 	rate := lost / max(e.Segments.Or(1), 1)
 	// Losses when a queue was long are its overflow; others strike an empty path.
-	quiet := e.lossAt(1.3, .01)
+	quiet := e.quiet()
 	switch {
-	case e.spurious(resent, lost):
+	case e.spurious(resent, lost) && (e.Reordered.Over(2) || !e.bloated()):
 		return claims(Reordering, 1)
-	case lost >= 2 && rate > policedLoss && e.policed() && e.lossAt(1.25, .004):
+	case lost >= 2 && rate > policedLoss && e.policed() && e.atPolicer(lost, rate):
 		return claims(Policer, 1)
 	case e.bloated():
 		return claims(Bufferbloat, 1)
 	case lost >= 2 && quiet && !e.queued():
 		sure := 1.0
-		if e.maybePoliced(rate) {
+		if e.maybePoliced(rate) || e.grown(lost) {
 			sure = .4
 		}
 		return claims(Loss, sure)
@@ -63,6 +63,9 @@ func (e *Evidence) congestion(left float64) []claim {
 	}
 	return e.opening(left)
 }
+
+// lost is how many segments were sent again because they were lost, not late.
+func (e *Evidence) lost() float64 { return max(e.Resent.Or(0)-e.Spurious.Or(0), 0) }
 
 const (
 	policedLoss = .01 // least share of segments lost to speak of a policer
@@ -91,6 +94,33 @@ func (e *Evidence) maybePoliced(rate float64) bool {
 	return rate > policedLoss && e.PolicedFit.Over(.4) || rate > .1
 }
 
+// atPolicer says that what a token bucket explains is no queue's doing either: a policer delays nothing. A path whose queue is
+// shorter than that shows drops few, of the windows that outgrow it; a policer, many (Flach et al.: a fifth).
+func (e *Evidence) atPolicer(lost, rate float64) bool {
+	switch {
+	case !e.lossAt(1.1, .005) || e.LossFlight.Under(.58):
+		return false
+	case e.Side != AtReceiver && rate < .05:
+		return e.PolicedFit.Over(.95) && e.clumped(lost)
+	}
+	return true
+}
+
+// grown says that losses come in clumps, and when much is in flight: not by chance, but because a queue that is too short to
+// show in the round trip overflows, or a policer's bucket is empty.
+func (e *Evidence) grown(lost float64) bool {
+	if !e.LossEvents.Over(2.5) || lost < 8 {
+		return false
+	}
+	return e.LossFlight.Over(.72) && e.clumped(lost) || e.LossFlight.Over(.8) && e.LossEvents.Over(11.5)
+}
+
+// clumped says that losses come several at a time.
+func (e *Evidence) clumped(lost float64) bool { return lost >= 1.8*e.LossEvents.Or(lost) }
+
+// quiet says that no long queue stood when segments were lost.
+func (e *Evidence) quiet() bool { return e.lossAt(1.3, .01) }
+
 // lossAt says that losses came while the round trip was less than so many times the least one, or so many s above it. A
 // receiver does not know when they came, only whether the round trip grew.
 func (e *Evidence) lossAt(times, over float64) bool {
@@ -108,8 +138,11 @@ func (e *Evidence) spurious(resent, lost float64) bool {
 		return e.OutOfOrder.Over(10) && !e.LossEvents.Over(0)
 	}
 	s, ok := e.Spurious.Get()
+	if e.Reordered.Or(0) == 0 && e.OutOfOrder.Or(1) == 0 { // TCP_INFO does not know the latter, and often not the former
+		return false // nothing came late: the timer was too hasty, as with a queue that grows fast
+	}
 	// The last duplicates are told of after the end, if at all.
-	return ok && s >= 3 && s >= .45*resent
+	return ok && s >= max(3, .002*e.Segments.Or(0)) && s >= .45*resent
 }
 
 // opening divides the time in which the window grew.

@@ -61,16 +61,30 @@ func TestCauses(t *testing.T) {
 		{"buffer", bulk(func(e *Evidence) { e.BufferFull, e.CwndFull, e.Flight = Is(.8), Is(.1), Is(80e3) }), SendBuffer, "80 KB in flight"},
 		{"application", bulk(func(e *Evidence) { e.Idle, e.CwndFull = Is(.7), Is(.1) }), Application, "written nothing"},
 		{"loss", bulk(func(e *Evidence) { e.Resent, e.LossEvents, e.LossRTT = Is(14), Is(12), Is(.051) }), Loss, "14 of 700 segments were lost (2 %)"},
-		{"loss that may be policing", bulk(func(e *Evidence) { e.Resent, e.LossEvents, e.LossRTT, e.PolicedFit = Is(20), Is(12), Is(.051), Is(.5) }), NotClear, "chance loses them or a policer drops them"},
+		{"loss that may be policing", bulk(func(e *Evidence) { e.Resent, e.LossEvents, e.LossRTT, e.PolicedFit = Is(20), Is(12), Is(.051), Is(.5) }), NotClear, "chance loses them, a short queue overflows or a policer drops them"},
 		{"policer", bulk(func(e *Evidence) {
 			e.Resent, e.LossEvents, e.LossRTT, e.PolicedFit, e.PolicedRate = Is(60), Is(6), Is(.051), Is(.9), Is(4e6)
 		}), Policer, "4.0 Mbit/s"},
+		{"a short queue", bulk(func(e *Evidence) {
+			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight = Is(32), Is(6), Is(.052), Is(.81)
+		}), NotClear, "a queue too short to show in the round trip"},
+		{"a short queue that a bucket explains", bulk(func(e *Evidence) {
+			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(32), Is(6), Is(.052), Is(.81), Is(.88), Is(4e6)
+		}), NotClear, "a policer"},
+		{"chance that a bucket explains", bulk(func(e *Evidence) {
+			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(15), Is(14), Is(.051), Is(.5), Is(.8), Is(4e6)
+		}), NotClear, ""},
 		{"loss with a full queue", bulk(func(e *Evidence) {
 			e.Resent, e.LossEvents, e.LossRTT, e.RTT = Is(60), Is(3), Is(.3), Is(.28)
 		}), Bufferbloat, "from 50 ms to 280 ms"},
 		{"short queue", bulk(func(e *Evidence) { e.RTT = Is(.085) }), Bottleneck, "4.0 Mbit/s"},
 		{"a window behind a full queue", bulk(func(e *Evidence) { e.WindowFull, e.RTT = Is(.9), Is(.4) }), Bufferbloat, ""},
 		{"reordering", bulk(func(e *Evidence) { e.Resent, e.Spurious, e.LossEvents, e.Reordered = Is(20), Is(19), Is(15), Is(3) }), Reordering, "had 19 of them already"},
+		{"reordering, seen by its kernel only", bulk(func(e *Evidence) { e.Resent, e.Spurious, e.LossEvents = Is(11), Is(11), Is(8) }), Reordering, "had 11 of them"},
+		{"a timer too hasty for a deep queue", bulk(func(e *Evidence) {
+			e.Resent, e.Spurious, e.OutOfOrder, e.RTT, e.LossRTT = Is(3), Is(3), Is(0), Is(.594), Is(2)
+		}), Bufferbloat, "from 50 ms to 594 ms"},
+		{"losses at a long round trip", bulk(func(e *Evidence) { e.Resent, e.LossEvents, e.LossRTT = Is(4), Is(2), Is(.108) }), NotClear, "where the least is 50 ms; "},
 		{"delayed acks", bulk(func(e *Evidence) { e.AckWaits, e.AckWait, e.AckDelay, e.CwndFull = Is(20), Is(.6), Is(.04), Is(.1) }), DelayedAcks, "held back for 40 ms"},
 		{"initial window", bulk(func(e *Evidence) {
 			e.Bytes, e.Transfer, e.Duration, e.SlowStart, e.InitialWindow = Is(50e3), Is(.25), Is(.3), Is(1), Is(1)
@@ -131,6 +145,50 @@ func TestAnything(t *testing.T) {
 			}
 		}
 	})
+}
+
+// By its definition it counts pairs.
+func TestGrowth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		flights := rapid.SliceOfN(rapid.IntRange(1, 8), 2, 30).Draw(t, "flights")
+		var all []Sent
+		var lost, arrived []int
+		for i, f := range flights {
+			s := Sent{Flight: float64(f)}
+			if i%3 == 0 {
+				s.Lost = 1
+				lost = append(lost, f)
+			} else {
+				s.Arrived = 1
+				arrived = append(arrived, f)
+			}
+			all = append(all, s)
+		}
+		pairs := 0.0
+		for _, l := range lost {
+			for _, a := range arrived {
+				switch {
+				case l > a:
+					pairs++
+				case l == a:
+					pairs += .5
+				}
+			}
+		}
+		if got, want := Growth(all).Or(-1), pairs/float64(len(lost)*len(arrived)); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("%g, want %g", got, want)
+		}
+	})
+	if Growth(nil).Known() || Growth([]Sent{{1, 5, 0}}).Known() || Growth([]Sent{{1, 0, 5}}).Known() {
+		t.Error("known of nothing lost, or nothing arrived")
+	}
+}
+
+// Of an even number the median is between the middle two.
+func TestMedianOfTwo(t *testing.T) {
+	if m := median([]float64{4, 1, 3, 2}); m != Is(2.5) {
+		t.Error(m)
+	}
 }
 
 func TestMedianOfEvidence(t *testing.T) {

@@ -105,6 +105,9 @@ type Evidence struct {
 	MaxRTT Value // the 95th percentile while data flowed
 	// LossRTT is the median round trip just before losses, where it is known.
 	LossRTT Value
+	// LossFlight is the probability that more was in flight when a segment that was lost left than when one that arrived
+	// did: .5 where chance loses them, more where they are lost because much was in flight (see [Growth]).
+	LossFlight Value
 	// Plateau is the rate at which the last three quarters of the transfer arrived, and
 	// PlateauSpread the coefficient of variation of the rate in tenths of it.
 	Plateau, PlateauSpread Value

@@ -209,11 +209,17 @@ func (s *senderCourse) losses(e *Evidence) {
 	var rtts []float64
 	lost, events, last := 0.0, 0.0, -1e9
 	timedOut := 0.0
+	var sent []Sent
+	left := 0 // the sample when what is told of now was sent
 	for i := range s.course {
 		x := &s.course[i].Info
 		at := s.course[i].At.Sub(begin).Seconds()
 		if i > 0 {
 			p := &s.course[i-1].Info
+			for left+1 < i && s.course[left+1].At.Sub(begin) <= s.course[i].At.Sub(begin)-p.RTT {
+				left++
+			}
+			before := lost
 			// Marked as lost since the sample before, or lost and sent again in between.
 			if d := max(x.Lost-p.Lost, int(x.TotalRetrans-p.TotalRetrans)-max(p.Lost-p.Retrans, 0)); d > 0 {
 				lost += float64(d)
@@ -222,6 +228,9 @@ func (s *senderCourse) losses(e *Evidence) {
 					rtts = append(rtts, p.RTT.Seconds())
 				}
 				last = at
+			}
+			if f := &s.course[left].Info; s.course[0].Known("Delivered") {
+				sent = append(sent, Sent{float64(f.Unacked - f.Sacked - f.Lost + f.Retrans), float64(x.Delivered - p.Delivered), lost - before})
 			}
 			if x.Timeouts > p.Timeouts {
 				timedOut += p.SinceDataSent.Seconds()
@@ -235,6 +244,7 @@ func (s *senderCourse) losses(e *Evidence) {
 		}
 	}
 	e.LossEvents, e.LossRTT = Is(events), median(rtts)
+	e.LossFlight = Growth(sent)
 	e.TimedOut = Is(min(timedOut/s.took, 1))
 	e.Plateau, e.PlateauSpread = plateau(course)
 	e.PolicedRate, e.PolicedFit = TokenBucket(course)

@@ -70,7 +70,7 @@ func median(x []float64) Value {
 	}
 	x = slices.Clone(x)
 	slices.Sort(x)
-	return Is(x[len(x)/2])
+	return Is((x[(len(x)-1)/2] + x[len(x)/2]) / 2)
 }
 
 // plateau is the rate, bit/s, of the last three quarters of a course, and its coefficient of variation in tenths.

@@ -24,7 +24,7 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 		return fmt.Sprintf("the server took %s for its answer beyond the round trip, %s", span(max(e.thinking(e.MinRTT.Or(e.Connect.Or(0))), 0)), took),
 			"the time is the server's own: profile it (headway profile), or let it send the head before it has the rest"
 	case Loss:
-		lost := e.Resent.Or(0) - min(e.Spurious.Or(0), e.Resent.Or(0))
+		lost := e.lost()
 		s := fmt.Sprintf("%s went with a congestion window that losses keep small", took)
 		if e.Resent.Known() {
 			s += fmt.Sprintf(": %.0f of %.0f segments were lost (%s)", lost, e.Segments.Or(0), percent(lost/max(e.Segments.Or(1), 1)))
@@ -32,15 +32,24 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 			s += fmt.Sprintf(": %.0f gaps took a round trip or longer to fill, so that what was missing had to be sent again", e.LossEvents.Or(0))
 		}
 		if e.LossRTT.Known() && e.MinRTT.Known() {
-			s += fmt.Sprintf(", at a round trip of %s where the least is %s, so no queue had overflowed", seconds(e.LossRTT), seconds(e.MinRTT))
+			s += fmt.Sprintf(", at a round trip of %s where the least is %s", seconds(e.LossRTT), seconds(e.MinRTT))
+			if e.quiet() && !e.queued() {
+				s += ", so no long queue had overflowed"
+			}
+		}
+		switch {
+		case e.grown(lost):
+			s += ", in clumps and when much was in flight, as a queue too short to show in the round trip drops them, or a policer"
+		case e.LossEvents.Over(0) && e.LossEvents.Under(2) && lost >= 8:
+			s += ", all at one time: a burst of errors, or a queue too short to show in the round trip"
 		}
 		if e.Timeouts.Over(0) {
-			s += fmt.Sprintf("; the retransmission timer fired %.0f times", e.Timeouts.Or(0))
+			s += "; the retransmission timer fired " + times(e.Timeouts.Or(0))
 		}
 		if r, ok := e.mathis(lost); ok {
 			s += fmt.Sprintf("; at such a loss one connection gets about %s (Mathis et al. 1997), and it got %s", bits(r), bits(e.rate()))
 		}
-		return s, "find where the path loses packets (radio, a port's errors, a small buffer); bbr at the sender suffers least from losses that are no congestion"
+		return s, "find where the path loses packets (radio, a port's errors, a queue that is too short for the bursts that arrive); bbr at the sender suffers least from losses that are no congestion, and paces"
 	case ReceiveWindow:
 		s := fmt.Sprintf("%s the receiver's window was full", took)
 		if w := e.Window.Or(0); w > 0 {
@@ -77,7 +86,7 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 	case Policer:
 		s := fmt.Sprintf("%s went with what a policer leaves: losses come when %s have been used up and not otherwise", took, bits(e.PolicedRate.Or(0)))
 		if e.Resent.Known() && e.Side != AtReceiver {
-			s += fmt.Sprintf(", %s of the segments", percent((e.Resent.Or(0)-min(e.Spurious.Or(0), e.Resent.Or(0)))/max(e.Segments.Or(1), 1)))
+			s += fmt.Sprintf(", %s of the segments", percent(e.lost()/max(e.Segments.Or(1), 1)))
 		}
 		if e.LossRTT.Known() && e.MinRTT.Known() {
 			s += fmt.Sprintf(", and the round trip does not grow before them (%s, the least is %s)", seconds(e.LossRTT), seconds(e.MinRTT))
@@ -121,8 +130,12 @@ func unclear(e *Evidence, others []Part) (sentence, advice string) {
 		return "nothing was transferred", ""
 	}
 	if len(others) > 0 && others[0].Cause == Loss && others[0].Share >= leastShare && (len(others) == 1 || others[0].Share > leastLead*others[1].Share) {
-		return others[0].Sentence + "; whether chance loses them or a policer drops them cannot be told from here",
-			"a longer transfer, TCP_INFO at the sender, or a capture there (headway path pcap) can tell"
+		why := "; whether chance loses them, a short queue overflows or a policer drops them cannot be told from here"
+		if e.grown(e.lost()) {
+			why = "; which of these it is cannot be told from here"
+		}
+		return others[0].Sentence + why,
+			"a longer transfer, TCP_INFO at the sender, or a capture there (headway path pcap) can tell; bbr, or pacing (fq) at the sender, helps with all three"
 	}
 	if len(others) > 0 {
 		var names []string
@@ -153,6 +166,16 @@ func (e *Evidence) rate() float64 {
 		return e.Bytes.Or(0) * 8 / d
 	}
 	return 0
+}
+
+func times(n float64) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%.0f times", n)
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }

@@ -46,6 +46,7 @@ func (c *Connection) Evidence() diagnosis.Evidence {
 	e.RTT = diagnosis.Is(h.RTTs.quantile(.5, h.First))
 	e.MaxRTT = diagnosis.Is(h.RTTs.quantile(.95, h.First))
 	e.LossRTT = diagnosis.Is(h.LossRTT.quantile(.5, 0))
+	e.LossFlight = h.growth()
 	e.Plateau, e.PlateauSpread = h.plateau()
 	if h.Bytes == 0 {
 		return e
@@ -95,6 +96,20 @@ func (c *Connection) Evidence() diagnosis.Evidence {
 		e.PolicedRate, e.PolicedFit = diagnosis.Is(rate), diagnosis.Is(fit)
 	}
 	return e
+}
+
+// growth says whether segments were lost when much was in flight.
+func (h *half) growth() diagnosis.Value {
+	if !h.realLoss() || h.shift > 3 || len(h.Flights.all) == 0 {
+		return diagnosis.Value{}
+	}
+	mss := float64(h.full())
+	sent := make([]diagnosis.Sent, len(h.log))
+	for i := range h.log {
+		e := &h.log[i]
+		sent[i] = diagnosis.Sent{Flight: h.Flights.value(e.at), Arrived: e.passed(mss) / mss, Lost: max(float64(e.lost), 0)}
+	}
+	return diagnosis.Growth(sent)
 }
 
 // exchange is the time of all that was spoken, ns.
