@@ -99,6 +99,15 @@ func (s *source) save(dir string, data []byte) error {
 	return replace(meta, append(b, '\n'))
 }
 
+// Writable tells why nothing can be kept in a directory; nil if it can.
+func Writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // replace puts a file in place of another: whoever reads it, whenever the machine stops,
 // finds the old or the new.
 func replace(path string, data []byte) (err error) {

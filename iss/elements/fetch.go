@@ -81,21 +81,29 @@ func (k *Keeper) get(ctx context.Context, s *source) (result, error) {
 		// What CelesTrak says to those who have its latest, in place of 304.
 		return result{}, nil
 	case code == http.StatusForbidden:
-		return result{}, refuse(day, week, "the server forbids it (403), perhaps for too many requests from this address: %s", said)
+		return result{}, refuse(day, week, "the server forbids it (403), perhaps for too many requests from this address%s", colon(said))
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
-		return result{}, refuse(retryAfter(resp.Header.Get("Retry-After"), k.o.Now()), week, "the server is busy (%d): %s", code, said)
+		return result{}, refuse(retryAfter(resp.Header.Get("Retry-After"), k.o.Now()), week, "the server is busy (%d)%s", code, colon(said))
 	case code >= 300 && code < 400:
 		return result{}, refuse(day, week, "the server has moved (%d) to %s; if that is right, say so with --elements", code, clip(resp.Header.Get("Location")))
 	case code >= 500:
-		return result{}, refuse(polite, day, "the server has a problem (%d): %s", code, said)
+		return result{}, refuse(polite, day, "the server has a problem (%d)%s", code, colon(said))
 	case code != http.StatusOK:
-		return result{}, refuse(day, week, "the server answers %d: %s", code, said)
+		return result{}, refuse(day, week, "the server answers %d%s", code, colon(said))
 	case err != nil:
 		return result{}, refuse(polite, day, "the answer broke off: %w", err)
 	case len(body) > fetchMost:
 		return result{}, refuse(day, week, "the answer is longer than %d MB", fetchMost>>20)
 	}
 	return result{body, resp.Header.Get("ETag"), resp.Header.Get("Last-Modified")}, nil
+}
+
+// colon goes before what a server said, if it said anything.
+func colon(said string) string {
+	if said == "" {
+		return ""
+	}
+	return ": " + said
 }
 
 // retryAfter reads how long a server wants to be left alone.

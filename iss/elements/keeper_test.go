@@ -528,6 +528,19 @@ func TestBadDisk(t *testing.T) {
 	})
 }
 
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	if err := Writable(dir); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("it leaves %v", left)
+	}
+	if Writable(filepath.Join(dir, "none")) == nil {
+		t.Error("a directory that is not there")
+	}
+}
+
 func TestFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sets.json")
 	write := func(s string, t time.Time) {

@@ -3,9 +3,11 @@ package zone
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/headway-lab/headway/iss/orbit"
@@ -24,6 +26,8 @@ type passes struct {
 
 	mu   sync.Mutex
 	kept map[passKey]passValue
+
+	computed, known, refused atomic.Uint64
 }
 
 type passKey struct {
@@ -58,6 +62,7 @@ func (c *passes) next(o *sky.Object, p orbit.Place, t time.Time) (orbit.Pass, er
 	v, ok := c.kept[key]
 	c.mu.Unlock()
 	if ok && t.Before(v.until) && t.After(v.until.Add(-sky.PassWindow)) {
+		c.known.Add(1)
 		return v.pass, v.err
 	}
 	patience := time.NewTimer(passPatience)
@@ -66,8 +71,10 @@ func (c *passes) next(o *sky.Object, p orbit.Place, t time.Time) (orbit.Pass, er
 	case c.turns <- struct{}{}:
 		defer func() { <-c.turns }()
 	case <-patience.C:
+		c.refused.Add(1)
 		return orbit.Pass{}, errBusy
 	}
+	c.computed.Add(1)
 	v.pass, v.err = o.NextPass(p, t, minElevation)
 	switch {
 	case v.err == nil && !v.pass.Set.Time.IsZero() && !v.pass.Rise.Time.IsZero():
@@ -88,6 +95,21 @@ func (c *passes) next(o *sky.Object, p orbit.Place, t time.Time) (orbit.Pass, er
 	}
 	c.kept[key] = v
 	return v.pass, v.err
+}
+
+// Metrics writes how many searches for passes there were, in the text format of Prometheus.
+func (z *Zone) Metrics(w io.Writer) {
+	for _, m := range []struct {
+		name, help string
+		n          uint64
+	}{
+		{"computed", "that were computed", z.passes.computed.Load()},
+		{"kept", "answered from memory", z.passes.known.Load()},
+		{"refused", "refused because there were too many", z.passes.refused.Load()},
+	} {
+		name := "headway_iss_zone_passes_" + m.name + "_total"
+		fmt.Fprintf(w, "# HELP %s Searches for passes by DNS %s.\n# TYPE %s counter\n%s %d\n", name, m.help, name, name, m.n)
+	}
 }
 
 // reaches says whether an object can ever stand above the horizon at a latitude. It spares

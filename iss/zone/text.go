@@ -24,14 +24,16 @@ func (z *Zone) text(owner string, strings []string, ttl uint32) dns.RR {
 // is not printable ASCII becomes a question mark.
 func quote(s string) string {
 	b := make([]byte, 0, len(s)+2)
-	for i := 0; i < len(s) && len(b) < 250; i++ {
-		switch c := s[i]; {
+	for _, c := range s {
+		switch {
+		case len(b) >= 250:
+			return string(b)
 		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
+			b = append(b, '\\', byte(c))
 		case c < ' ' || c > '~':
 			b = append(b, '?')
 		default:
-			b = append(b, c)
+			b = append(b, byte(c))
 		}
 	}
 	return string(b)

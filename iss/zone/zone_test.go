@@ -278,6 +278,15 @@ func TestNoPosition(t *testing.T) {
 	}
 }
 
+// A letter that the record cannot have is one mark, whatever it takes in UTF-8.
+func TestQuote(t *testing.T) {
+	for s, want := range map[string]string{"Ünïcode": "?n?code", `a"b\c`: `a\"b\\c`, "\x00\xff": "??"} {
+		if got := quote(s); got != want {
+			t.Errorf("%q becomes %q, want %q", s, got, want)
+		}
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []Config{
 		{}, {Origin: "."}, {Origin: "a..b"}, {Origin: "a b"}, {Origin: "münchen.example"}, {Origin: "a@b"}, {Origin: "x.", Contact: "a.b@c"}, {Origin: strings.Repeat("abcdefghi.", 16)},
