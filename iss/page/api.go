@@ -102,10 +102,20 @@ func (s *Site) object(o *sky.Object, now time.Time) Object {
 	}}
 }
 
+// label is the name that Find knows: an object's name, or that in the zone.
+func (s *Site) label(id string) string {
+	low := strings.ToLower(strings.TrimSpace(id))
+	zone := strings.TrimSuffix(s.o.Zone.Origin, ".")
+	if name, ok := strings.CutSuffix(strings.TrimSuffix(low, "."), "."+zone); ok && !strings.Contains(name, ".") {
+		return sky.Label(name)
+	}
+	return sky.Label(id)
+}
+
 // find answers for itself when there is no such object.
 func (s *Site) find(w http.ResponseWriter, r *http.Request) *sky.Object {
 	id := r.PathValue("id")
-	o, err := s.o.Catalogue.Now().Find(sky.Label(id))
+	o, err := s.o.Catalogue.Now().Find(s.label(id))
 	if err == nil {
 		return o
 	}

@@ -233,6 +233,30 @@ func TestDecayed(t *testing.T) {
 	}
 }
 
+// What the API says of an object in the field dns, it takes.
+func TestNamesOfTheZoneAreTaken(t *testing.T) {
+	s := newSite(t, still)
+	for _, id := range []string{"hubble.example", "HUBBLE.example.", "20580.example"} {
+		v := read[struct{ Object Object }](t, get(t, s, "/api/v1/position/"+id))
+		if v.Object.Number != 20580 || v.Object.DNS != "hubble.example" {
+			t.Errorf("%s: %+v", id, v)
+		}
+	}
+	for _, id := range []string{"hubble.example.org", "a.hubble.example", ".example"} {
+		if r := get(t, s, "/api/v1/position/"+id); r.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d", id, r.StatusCode)
+		}
+	}
+	body, _ := io.ReadAll(get(t, s, "/?object=hubble.example").Body)
+	if !strings.Contains(string(body), "dig @127.0.0.1 -p 5353 TXT hubble.example<") || !strings.Contains(string(body), "dig @127.0.0.1 -p 5353 TXT 48.2n-16.4e.pass.hubble.example<") {
+		t.Error("the page does not say how to ask this server")
+	}
+	body, _ = io.ReadAll(get(t, s, "/").Body)
+	if !strings.Contains(string(body), `content="Where the space station is now`) {
+		t.Error("the description")
+	}
+}
+
 func TestLatestVersionWithoutNumber(t *testing.T) {
 	s := newSite(t, still)
 	for _, p := range []string{"/api/objects?q=hubble", "/api/position/iss?at=0", "/api/passes/iss?lat=1&lon=2", "/api/track/iss", "/api/live/iss"} {

@@ -25,7 +25,7 @@ type view struct {
 	Who            string // in a sentence
 	Zone           string
 	TTL            uint32
-	Dig            string
+	Dig, At        string // the command, and what of it finds this server
 	Now            time.Time
 	Moment         *Moment
 	Figures        []figure
@@ -60,7 +60,7 @@ func (s *Site) index(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	o := catalogue.Station()
 	if asked != "" {
-		found, err := catalogue.Find(sky.Label(asked))
+		found, err := catalogue.Find(s.label(asked))
 		var several *sky.AmbiguousError
 		switch {
 		case err == nil:
@@ -86,6 +86,7 @@ func (s *Site) index(w http.ResponseWriter, r *http.Request) {
 		v.NoPasses = q.wrong.text
 	}
 	v.Object, v.Who, v.Dig = s.object(o, now), o.Name, s.dig(o)
+	v.At = s.o.Dig
 	if o.Number == 25544 {
 		v.Who = "The space station"
 	}
@@ -223,6 +224,14 @@ func eye(p Pass) string {
 
 func compass(azimuth float64) string {
 	return []string{"N", "NE", "E", "SE", "S", "SW", "W", "NW"}[int(math.Round(azimuth/45))&7]
+}
+
+// Whom is Who within a sentence.
+func (v *view) Whom() string {
+	if rest, ok := strings.CutPrefix(v.Who, "The "); ok {
+		return "the " + rest
+	}
+	return v.Who
 }
 
 // Graticule is the lines every 30 degrees.
