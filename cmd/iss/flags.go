@@ -68,6 +68,7 @@ was wrong.`,
   iss --powerdns unix:/run/iss/powerdns.sock
   iss --elements 'https://celestrak.org/NORAD/elements/gp.php?GROUP=stations&FORMAT=json'
   iss --elements sets.tle --http none`,
+		Version: version(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("%q: iss takes flags only; see iss --help", args[0])

@@ -103,10 +103,14 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("got"), body, 0o644))
 }
 
-// celestrak is a server of elements whose epoch is an hour ago. /bad is another kind.
+// celestrak is a server of elements whose epoch is an hour ago. /bad is another kind, /silent a third.
 func celestrak(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/bad" {
 		http.Error(w, "<h1>Forbidden</h1> You ask too often.", http.StatusForbidden)
+		return
+	}
+	if r.URL.Path == "/silent" {
+		w.WriteHeader(http.StatusNotFound)
 		return
 	}
 	fmt.Fprintf(w, "OBJECT_NAME,OBJECT_ID,EPOCH,MEAN_MOTION,ECCENTRICITY,INCLINATION,RA_OF_ASC_NODE,ARG_OF_PERICENTER,MEAN_ANOMALY,EPHEMERIS_TYPE,CLASSIFICATION_TYPE,NORAD_CAT_ID,ELEMENT_SET_NO,REV_AT_EPOCH,BSTAR,MEAN_MOTION_DOT,MEAN_MOTION_DDOT\n"+

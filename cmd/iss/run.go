@@ -107,7 +107,7 @@ func (s *service) announce() {
 }
 
 func (s *service) kept() string {
-	if s.flags.dir == "" {
+	if s.flags.dir == "" || s.unkept {
 		return ""
 	}
 	return ", and kept in " + s.flags.dir

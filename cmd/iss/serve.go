@@ -36,6 +36,7 @@ type service struct {
 	dns     []*dns.Server
 	opened  []string // what is served where, to be said once all of it is
 	unfound []string // name servers without an address
+	unkept  bool     // the directory cannot be written
 
 	serve []func() error                // block until what they serve is stopped
 	stop  []func(context.Context) error // in this order
@@ -74,6 +75,7 @@ func (s *service) open() error {
 	if s.zone, err = zone.New(config, s.cat); err != nil {
 		return usagef("--zone, --ns or --contact: %w", trim(err))
 	}
+	s.metrics = append(s.metrics, s.zone.Metrics)
 	o := elements.Options{From: x.elements, Dir: x.dir, Every: x.every, Log: func(m string) { s.say("%s", m) }}
 	if s.keeper, err = elements.New(o, s.cat); err != nil && !x.dirChosen && x.dir != "" && !x.dnssec {
 		// A machine without a writable home: remember nothing, rather than not start.
@@ -86,6 +88,12 @@ func (s *service) open() error {
 	}
 	if err != nil {
 		return usagef("--elements or --dir: %w", trim(err))
+	}
+	if x.dir != "" && len(x.elements) > 0 {
+		if err := elements.Writable(x.dir); err != nil {
+			s.unkept = true
+			s.warn("warning: --dir cannot be written, so elements are fetched again after each restart: %v", err)
+		}
 	}
 	s.pod = s.newPod()
 	if err := s.openDNS(); err != nil {
