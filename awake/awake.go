@@ -121,3 +121,13 @@ func stay(args []string) error {
 	}
 	return nil
 }
+
+// While keeps the processors awake while f runs, and returns what f does. Where they cannot be kept awake, f does not run.
+func While(f func() error) error {
+	k, err := Start()
+	if err != nil {
+		return err
+	}
+	defer k.Stop()
+	return f()
+}

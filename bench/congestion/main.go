@@ -16,10 +16,14 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/path/link"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == awake.Arg {
+		os.Exit(awake.Main(os.Args[2:]))
+	}
 	b := bench{}
 	flag.DurationVar(&b.each, "each", 30*time.Second, "how long each flow is measured")
 	flag.DurationVar(&b.skip, "skip", 5*time.Second, "how much of each flow before that does not count")
@@ -38,7 +42,7 @@ func main() {
 		os.Exit(code)
 	}
 	if err == nil {
-		err = b.run(ctx)
+		err = awake.While(func() error { return b.run(ctx) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "congestion:", err)

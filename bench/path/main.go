@@ -15,6 +15,8 @@
 //	loss    how many of 20,000 packets are lost of 1 %, held against the binomial distribution
 //	rate    how much of a bottleneck of 10 Mbit/s a transfer fills
 //
+// Idle processors are kept awake meanwhile (see package awake): those of virtual machines wake late, whatever the emulator.
+//
 // Processor time is that of the emulator, the client and the server together: the two latter are
 // the same for all. mahimahi is built from github.com/ravinet/mahimahi, and wants its programs
 // owned by root with the set-user-ID bit; netem is the kernel's. What is not there is left out, and that is said.
@@ -35,10 +37,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/path/link"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == awake.Arg {
+		os.Exit(awake.Main(os.Args[2:]))
+	}
 	var (
 		rounds   = flag.Int("rounds", 9, "how often each emulator does each `part`")
 		each     = flag.Duration("each", 4*time.Second, "how long each trial is")
@@ -63,7 +69,7 @@ func main() {
 		} else if done {
 			os.Exit(code)
 		} else {
-			err = compare(ctx, *rounds, *each, *mahimahi, *only, *seed)
+			err = awake.While(func() error { return compare(ctx, *rounds, *each, *mahimahi, *only, *seed) })
 		}
 	}
 	if err != nil {

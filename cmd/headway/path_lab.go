@@ -71,6 +71,7 @@ The exit status is 0 if all transfers were made, 1 if it failed or was interrupt
 	f.StringVar(&x.reorder, "reorder", "", "`PERCENT` of the server's packets that come late, behind others")
 	f.DurationVar(&x.o.Timeout, "timeout", 2*time.Minute, "`time` after which a transfer is given up, and counts with it")
 	f.IntVar(&x.o.Parallel, "parallel", 0, "`number` of transfers at a time, each over a path of its own (default as many as do not disturb each other, at most 60)")
+	f.BoolVar(&x.o.Awake, "awake", true, "keep idle processors from sleeping meanwhile: those of virtual machines wake late, and packets with them")
 	f.StringVar(&x.o.Capture, "capture", "", "`DIR`ectory for captures (pcapng) of one transfer of each kind, at the server and at the client")
 	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides the order and what is lost; what TCP makes of it varies")
 	f.Var(newChoice(&x.out.format, table, asJSON), "format", "what goes to standard output: `table` or json")

@@ -25,6 +25,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/headway-lab/headway/dist"
 	"github.com/headway-lab/headway/histogram"
 )
@@ -125,13 +127,15 @@ func newServer(service time.Duration) http.Handler {
 	return m
 }
 
-// until sleeps until t, to some microseconds: the runtime's timers round up to whole milliseconds, so
-// the last one is spent yielding.
+// until sleeps until t, to some ten microseconds: the runtime's timers round up to whole milliseconds, so the
+// kernel's are left the last of them. Spinning would take the processor from the one who measures.
 func until(t time.Time) {
-	if d := time.Until(t) - time.Millisecond; d > 0 {
+	const rest = 2 * time.Millisecond
+	if d := time.Until(t) - rest; d > 0 {
 		time.Sleep(d)
 	}
-	for time.Now().Before(t) {
-		time.Sleep(0)
+	for d := time.Until(t); d > 0; d = time.Until(t) {
+		left := unix.NsecToTimespec(int64(d))
+		unix.Nanosleep(&left, nil)
 	}
 }

@@ -41,6 +41,8 @@ type Options struct {
 	Timeout  time.Duration // of one transfer, which counts with this time then
 	Parallel int           // transfers at a time, each over a link of its own; 0 chooses
 	Capture  string        // directory for captures of both ends of one transfer of each kind; "" is none
+	// Awake keeps idle processors from sleeping meanwhile, see package awake: those of virtual machines wake late.
+	Awake    bool
 	Seed     uint64
 	Progress func(Progress)
 

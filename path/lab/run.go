@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/dist"
 	"github.com/headway-lab/headway/report"
 )
@@ -17,6 +18,13 @@ import (
 func Run(ctx context.Context, o Options) (*report.Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
+	}
+	if o.Awake {
+		k, err := awake.Start()
+		if err != nil {
+			return nil, fmt.Errorf("keeping processors awake (--awake=false does without): %w", err)
+		}
+		defer k.Stop()
 	}
 	begin := time.Now()
 	luck := dist.NewStream(o.Seed, "order of transfers")
@@ -44,7 +52,7 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 	r.Started = begin
 	r.Environment = report.Environment{
 		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Seed: o.Seed,
-		More: map[string]string{"kernel": kernel(), "transfers at a time": fmt.Sprint(o.Parallel)},
+		More: map[string]string{"kernel": kernel(), "transfers at a time": fmt.Sprint(o.Parallel), "idle processors": map[bool]string{true: "kept awake", false: "may sleep"}[o.Awake]},
 	}
 	return r, err
 }
