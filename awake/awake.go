@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,6 +56,9 @@ func Start() (*Keeper, error) {
 		left--
 		cmd := exec.Command(self, Arg, strconv.Itoa(cpu), strconv.Itoa(os.Getpid()))
 		cmd.Stderr = os.Stderr
+		// A session of its own: where the kernel groups processes by session (autogroup), the idle class gives way
+		// only within a group, and the group of ours would take its share from those of others.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=1", mark+"=1")
 		if err := cmd.Start(); err != nil {
 			k.Stop()
@@ -114,6 +118,8 @@ func stay(args []string) error {
 	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
 		return fmt.Errorf("choosing the idle scheduling class: %w", err)
 	}
+	// The group's own weight, the least there is. Without such groups there is no such file.
+	os.WriteFile("/proc/self/autogroup", []byte("19"), 0)
 	for os.Getppid() == parent {
 		for begin := time.Now(); time.Since(begin) < 10*time.Millisecond; {
 			pause(1000)
