@@ -226,13 +226,18 @@ func (e *Evidence) ofData() []claim {
 	return parts
 }
 
-// ackWait counts only what cannot be chance.
+// ackWait counts only what cannot be chance: one wait is as long as systems hold an acknowledgement back, and nothing was sent again.
 func (e *Evidence) ackWait() float64 {
-	if e.AckWaits.Under(2) || e.Side == AtReceiver && !e.AckWaits.Over(1.5*e.Silences.Or(0)) {
+	one := e.Side != AtReceiver && e.AckWaits.Over(.5) && heldFor(e.AckDelay.Or(0)) && !e.Resent.Over(0)
+	if e.AckWaits.Under(2) && !one || e.Side == AtReceiver && !e.AckWaits.Over(1.5*e.Silences.Or(0)) {
 		return 0
 	}
 	return e.AckWait.Or(0)
 }
+
+// heldFor says that an acknowledgement is held back for so many seconds by a usual timer: Linux's 40 ms, or the 200 of BSD and Windows, which
+// may each be late.
+func heldFor(s float64) bool { return s >= .038 && s < .048 || s >= .19 && s < .21 }
 
 // idle is the time in which the sender's program did not write.
 func (e *Evidence) idle() float64 {

@@ -96,6 +96,11 @@ func TestCauses(t *testing.T) {
 		{"dns", bulk(func(e *Evidence) { e.DNS = Is(5) }), DNS, "5.0 s"},
 		{"tls", bulk(func(e *Evidence) { e.TLS, e.TLSRounds = Is(5), Is(2) }), TLS, "TLS 1.2"},
 		{"thinking", bulk(func(e *Evidence) { e.Wait = Is(5) }), ServerThinking, "5.0 s"},
+		{"as long as a delayed ack", bulk(func(e *Evidence) {
+			e.Wait, e.Transfer, e.Duration, e.Connect, e.MinRTT, e.RTT = Is(.042), Is(.001), Is(.001), Is(.001), Is(.001), Is(.001)
+		}), ServerThinking, "Nagle's algorithm"},
+		{"one delayed ack", bulk(func(e *Evidence) { e.AckWaits, e.AckWait, e.AckDelay, e.CwndFull = Is(1), Is(.6), Is(.04), Is(.1) }), DelayedAcks, "once data"},
+		{"one wait of no usual length", bulk(func(e *Evidence) { e.AckWaits, e.AckWait, e.AckDelay, e.CwndFull = Is(1), Is(.6), Is(.09), Is(.1) }), NotClear, ""},
 		{"a lost SYN", bulk(func(e *Evidence) { e.Connect, e.Transfer, e.Duration = Is(3.05), Is(.1), Is(.1) }), Loss, ""},
 		{"two of one size", bulk(func(e *Evidence) { e.DNS, e.WindowFull = Is(2), Is(.95) }), NotClear, "receive window"},
 		{"nothing at all", Evidence{}, NotClear, "nothing was transferred"},

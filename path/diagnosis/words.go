@@ -21,7 +21,13 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 		}
 		return s, advice
 	case ServerThinking:
-		return fmt.Sprintf("the server took %s for its answer beyond the round trip, %s", span(max(e.thinking(e.MinRTT.Or(e.Connect.Or(0))), 0)), took),
+		think := max(e.thinking(e.MinRTT.Or(e.Connect.Or(0))), 0)
+		s := fmt.Sprintf("the server took %s for its answer beyond the round trip, %s", span(think), took)
+		if heldFor(think / max(e.Exchanges.Or(1), 1)) {
+			return s + ", as long as an acknowledgement is held back, for which Nagle's algorithm waits: a server that writes its answer in parts looks the same from here",
+				"capture it (headway path pcap): a stall that an acknowledgement ends is cured by TCP_NODELAY or one write at the server; else the time is the server's own: profile it"
+		}
+		return s,
 			"the time is the server's own: profile it (headway profile), or let it send the head before it has the rest"
 	case Loss:
 		lost := e.lost()
@@ -112,7 +118,7 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 		return fmt.Sprintf("%s went with a window made small for nothing: %.0f segments were sent again, and the receiver had %.0f of them already: late, not lost", took, e.Resent.Or(0), e.Spurious.Or(0)),
 			"find what spreads one connection over several paths or queues (per-packet balancing, parallel radio links)"
 	case DelayedAcks:
-		s := fmt.Sprintf("%.0f times data that were ready waited for an acknowledgement that the receiver held back for %s: %s", e.AckWaits.Or(0), seconds(e.AckDelay), took)
+		s := fmt.Sprintf("%s data that were ready waited for an acknowledgement that the receiver held back for %s: %s", times(e.AckWaits.Or(0)), seconds(e.AckDelay), took)
 		return s, "write each message at once (writev, a buffered writer, TCP_CORK), or set TCP_NODELAY at the sender: Nagle's algorithm and delayed acknowledgements wait for each other"
 	case Distance:
 		return fmt.Sprintf("%s went with the round trips of %s that connecting and asking need", took, seconds(e.trip())),

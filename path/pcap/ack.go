@@ -115,6 +115,9 @@ func (h *half) advance(a int64, s *segment) {
 		h.LastAck = now
 		if h.firstAck == 0 && a > h.turnOff {
 			h.firstAck = now
+			if came := h.lastAt + h.least(); h.lastShort && now-came >= leastHold {
+				h.firstAck = came // and was acknowledged late
+			}
 		}
 		h.Progress.add(now, float64(a), h.c.budget)
 		h.train(now)

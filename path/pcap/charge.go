@@ -22,9 +22,9 @@ func (h *half) charge(now, n int64, v view, timed Limit, resent bool) {
 		idle := min(max(now-heard, 0), gap)
 		over := v.wait - h.far // by how much the acknowledgement was held back
 		switch {
-		case h.lastShort && (clocked || over >= 30e6 && idle < max(delta, over/2)):
+		case h.lastShort && (clocked || over >= leastHold && idle < max(delta, over/2)):
 			why = HeldBack
-			if over >= 30e6 {
+			if over >= leastHold {
 				h.Held++
 				h.HeldTime += min(over, gap)
 				h.AckDelays.add(now, float64(over)/1e9, h.c.budget)
@@ -54,6 +54,15 @@ func (h *half) charge(now, n int64, v view, timed Limit, resent bool) {
 	}
 	h.round.program = h.round.program || why == Application
 	h.pause(gap, why)
+}
+
+// leastHold is how long an acknowledgement is held back at least, ns: 40 ms with Linux, less what a clock is coarse by.
+const leastHold = 30e6
+
+// released says that what is sent now was ready before, and waited for an acknowledgement that the receiver had held
+// back: it leaves as that comes, after less than a full segment.
+func (h *half) released(now int64, v view) bool {
+	return v.una >= h.max && h.lastShort && v.wait-h.far >= leastHold && now-h.answerable(v) <= h.delta()
 }
 
 // peak is the most in flight of the last rounds, but for those before a loss.

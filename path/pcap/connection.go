@@ -171,13 +171,13 @@ func (c *Connection) Handshake() int64 {
 
 // speaks says whether data of h begin a turn of the conversation: what was there before
 // was a wait for the other end, not for the network.
-func (c *Connection) speaks(h *half, now int64, fresh bool) bool {
+func (c *Connection) speaks(h *half, now int64, fresh bool, v view) bool {
 	if !fresh {
 		return false
 	}
 	o := h.other
 	if c.turn == h {
-		if c.secure && c.answering && h == &c.half[1] && c.answerBytes <= 1500 && now-h.lastAt > 5e6 {
+		if c.secure && c.answering && h == &c.half[1] && c.answerBytes <= 1500 && now-h.lastAt > 5e6 && !h.released(now, v) {
 			// Session tickets and settings come before the answer itself.
 			c.Wait += now - h.lastAt
 			h.turnAt, h.turnOff, h.firstAck = now, h.max, 0

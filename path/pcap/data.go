@@ -39,7 +39,7 @@ func (h *half) data(s *segment, missing int) {
 		return // TLS takes leave
 	}
 	v := h.look(s, off >= h.max)
-	begins := h.c.speaks(h, now, off >= h.max)
+	begins := h.c.speaks(h, now, off >= h.max, v)
 	segs := h.segments(int64(s.length))
 	h.Segments += segs
 	h.Sent += int64(s.length)

@@ -83,7 +83,7 @@ func (c *Connection) Evidence() diagnosis.Evidence {
 	held := h.Held + h.other.Held
 	e.AckWaits = count(held)
 	if whole := c.exchange(); whole > 0 {
-		e.AckWait = diagnosis.Is(min(1, float64(h.HeldTime+h.other.HeldTime)/whole))
+		e.AckWait = diagnosis.Is(min(1, float64(h.HeldTime)/max(duration, 1)+float64(h.other.HeldTime)/whole))
 	}
 	if held > 0 {
 		x := h

@@ -3,6 +3,7 @@ package pcap_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,7 +47,7 @@ func judge(ctx context.Context, x known.Transfer, dir string) (v verdict) {
 			return verdict{err: err}
 		}
 		if len(a.Connections) != 1 || len(a.Warnings) > 0 {
-			return verdict{err: errors.New("the capture at the " + end + " is not of one whole connection")}
+			return verdict{err: fmt.Errorf("the capture at the %s is not of one whole connection: %d connections, %q", end, len(a.Connections), a.Warnings)}
 		}
 		v.causes[end] = diagnosis.Diagnose(a.Connections[0].Evidence())
 	}
