@@ -215,6 +215,8 @@ func TestPageInBrowser(t *testing.T) {
 	b.is(t, fmt.Sprintf(`Math.abs(+document.getElementById("place-lon").value - %g - 1) < .001 || +document.getElementById("place-lon").value < -170`, lon))
 	b.is(t, `document.querySelector("[data-you]").getAttribute("d") !== ""`)
 	b.is(t, `/^It does not|^$/.test(document.getElementById("passes-note").textContent)`)
+	// The page asks when the keys have rested; a place that it has asked about is kept.
+	b.is(t, `localStorage.getItem("headway.place") === document.getElementById("place-lat").value + "," + document.getElementById("place-lon").value`)
 	shortcut("/")
 	b.is(t, `document.activeElement.id === "find"`)
 	key("25544\r") // faster than the list: the server finds it
