@@ -260,10 +260,8 @@ func (r *run) decideAgain(f failure, p *pageState, room []byte) (item, bool) {
 	it.page, it.key = p, f.key(it)
 	_, _, now := r.ids.get(it.key)
 	if now && !r.undone[it.key] {
-		// The pass has met it, and knows what became of it, or its page stays open.
-		r.mu.Lock()
-		r.old[it.key] = true
-		r.mu.Unlock()
+		// The pass has met it. What became of it is noted where that is known; until then its old name stands, for a
+		// run that ends before.
 		return it, false
 	}
 	it.left = p.complete && !now

@@ -268,10 +268,13 @@ func TestNamesOutliveAnInterruption(t *testing.T) {
 	})
 	c, dir := s.config(t, byPage, ""), t.TempDir()
 	s.run(t, c, dir, 0)
-	s.set(func() { s.ids = append(upTo(200, 260), s.ids...) })
-	s.run(t, c, dir, 15)
 	if got := named(t, dir, failedName); len(got) != 20 {
-		t.Errorf("named: %v", got)
+		t.Errorf("named at first: %v", got)
+	}
+	s.set(func() { s.ids = append(upTo(200, 260), s.ids...) })
+	x, said, err := s.run(t, c, dir, 15)
+	if got := named(t, dir, failedName); len(got) != 20 {
+		t.Errorf("named: %v; retry: %v; %v, %q, %+v", got, named(t, dir, retryName), err, said, x.Counts)
 	}
 }
 
