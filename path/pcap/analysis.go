@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // Options of an analysis.
@@ -232,10 +233,11 @@ func (a *Analyzer) makeRoom(now int64) {
 func (a *Analyzer) Finish() *Analysis {
 	slices.SortFunc(a.kept, func(x, y *Connection) int { return cmp.Compare(x.Number, y.Number) })
 	a.Connections = a.kept
-	var copies, missing, late, lossy int64
+	var copies, missing, late, back, lossy int64
 	for _, c := range a.kept {
 		c.finish()
 		late += c.OutOfTime
+		back = max(back, c.StepBack)
 		for i := range c.half {
 			copies += c.half[i].Copies
 			missing += c.half[i].Missing
@@ -257,8 +259,9 @@ func (a *Analyzer) Finish() *Analysis {
 	if missing > 0 {
 		warn("the capture lacks packets: %d bytes were acknowledged that it does not have, of %d connections; what it says of losses there is unsure", missing, lossy)
 	}
-	if late > 0 {
-		warn("%d packets bear a time before that of the one before them; they count as simultaneous", late)
+	// A kernel with several processors steps back by less, as it stamps what goes and what comes on different ones.
+	if back > 1e6 {
+		warn("%d packets bear a time before that of the one before them, by up to %v; they count as simultaneous", late, time.Duration(back).Round(10*time.Microsecond))
 	}
 	if a.budget.left <= 0 {
 		warn("the course of some connections is coarse, to bound the memory; counts and sums are exact")

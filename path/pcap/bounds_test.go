@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,4 +158,29 @@ func TestSeries(t *testing.T) {
 			rt.Fatalf("the budget is overdrawn by %d", -b.left)
 		}
 	})
+}
+
+// A kernel with several processors stamps packets out of turn by microseconds; a clock that was set is another matter.
+func TestTimesStepBack(t *testing.T) {
+	for _, x := range []struct {
+		back int64
+		want string
+	}{{0, ""}, {9e5, ""}, {31e5, "1 packets bear a time before that of the one before them, by up to 3.1ms; they count as simultaneous"}} {
+		m := model{segments: 50, mss: 1000, delay: 20 * time.Millisecond, window: 10}
+		packets := m.run()
+		k := len(packets) / 2
+		packets[k].at = packets[k-1].at - x.back
+		var b bytes.Buffer
+		writeCapture(t, &b, packets)
+		a, err := Analyze(t.Context(), &b, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(a.Warnings, "; "); got != x.want {
+			t.Errorf("back by %d ns: %q, want %q", x.back, got, x.want)
+		}
+		if c := a.Connections[0]; c.StepBack != x.back || c.OutOfTime != b2i(x.back > 0) {
+			t.Errorf("%d of %d ns, want %d ns", c.OutOfTime, c.StepBack, x.back)
+		}
+	}
 }

@@ -20,8 +20,9 @@ type Connection struct {
 	Exchanges                   int   // requests that were answered
 	Send, Wait                  int64 // sums over them, ns
 	Reset                       bool
-	Finished                    int // ends that have sent FIN
-	OutOfTime                   int64
+	Finished                    int   // ends that have sent FIN
+	OutOfTime                   int64 // packets that bear a time before that of the one before them
+	StepBack                    int64 // the most that one does, ns
 	budget                      *budget
 	half                        [2]half // from the client; from the server
 	turn                        *half
@@ -76,6 +77,7 @@ func newConnection(number int, client, server endpoint, at int64, b *budget) *Co
 func (c *Connection) take(s *segment) {
 	if s.at < c.lastTime {
 		c.OutOfTime++
+		c.StepBack = max(c.StepBack, c.lastTime-s.at)
 		s.at = c.lastTime
 	}
 	c.lastTime, c.End = s.at, s.at
