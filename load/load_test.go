@@ -416,7 +416,8 @@ func TestIdleConnectionsThatTheServerEnds(t *testing.T) {
 			o.Dialer.TLS = s.Client().Transport.(*http.Transport).TLSClientConfig
 		}
 		r := run(t, o)
-		if r.Succeeded != 16 || r.Opened == 0 {
+		// Without a look nearly all fail; one that leaves in the very moment in which the server ends the connection may.
+		if r.Succeeded < 14 || r.Opened == 0 {
 			t.Errorf("TLS %v: %d of 16 succeed over %d new connections: %v", secure, r.Succeeded, r.Opened, r.Examples)
 		}
 		s.Close()
