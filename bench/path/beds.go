@@ -98,23 +98,37 @@ func mahimahi(c Conditions, dir string) (*bed, error) {
 	if err != nil {
 		return nil, err
 	}
+	self, remove, err := open()
+	if err != nil {
+		return nil, err
+	}
 	far := func(f func() error) error { return f() }
 	start := func(cmd *exec.Cmd) error {
-		cmd.Args = append(shells, append([]string{self()}, cmd.Args[1:]...)...)
+		cmd.Args = append(shells, append([]string{self}, cmd.Args[1:]...)...)
 		cmd.Path = shells[0]
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		return cmd.Start()
 	}
-	return &bed{far, "100.64.0.1", start, func() { os.Remove(trace) }}, nil
+	return &bed{far, "100.64.0.1", start, func() { os.Remove(trace); remove() }}, nil
 }
 
-// self is this program under a name that anybody may call.
-func self() string {
-	path, err := os.Executable()
+// open copies this program to where anybody may call it: go run keeps it in a directory of its own.
+func open() (name string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "headway-bench-path-")
 	if err != nil {
-		return os.Args[0]
+		return "", nil, err
 	}
-	return path
+	remove = func() { os.RemoveAll(dir) }
+	name = filepath.Join(dir, "path")
+	self, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(name, self, 0o755))
+	}
+	if err != nil {
+		remove()
+		return "", nil, err
+	}
+	return name, remove, nil
 }
 
 // steady writes a trace with a steady rate: one packet of 1504 bytes at each time.

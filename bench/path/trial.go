@@ -31,6 +31,7 @@ type result struct {
 	Seconds    float64
 	Packets    int64 // of both directions, as the client's device counts
 	CPU        float64
+	Stolen     float64 // ms in which the hypervisor ran others on this machine's processors
 }
 
 // The server's ports.
@@ -97,13 +98,13 @@ func (b *bed) run(p part) (r result, err error) {
 	if p.Probes > 0 && p.Count == 0 {
 		wg.Go(func() { woken = sleeper(stop) })
 	}
-	before, begin := cpu(), time.Now()
+	before, begin, robbed := cpu(), time.Now(), stolen()
 	if _, err := fmt.Fscanln(lines, &r.Sent, &r.Packets); err != nil {
 		cmd.Wait()
 		return r, fmt.Errorf("the client did not end: %w", err)
 	}
 	close(stop)
-	r.CPU, r.Seconds, r.Bytes = cpu()-before, time.Since(begin).Seconds(), got.Load()
+	r.CPU, r.Seconds, r.Bytes, r.Stolen = cpu()-before, time.Since(begin).Seconds(), got.Load(), stolen()-robbed
 	if err := cmd.Wait(); err != nil {
 		return r, err
 	}
@@ -227,6 +228,20 @@ func cpu() float64 {
 	return sum / 100 // USER_HZ
 }
 
+// stolen is how long, in ms, others have run on this machine's processors, by its hypervisor's account.
+func stolen() float64 {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	var x [8]float64
+	fmt.Sscanf(string(b), "cpu %f %f %f %f %f %f %f %f", &x[0], &x[1], &x[2], &x[3], &x[4], &x[5], &x[6], &x[7])
+	return x[7] * 10 // USER_HZ
+}
+
+// calm is how much of a second, in ms, the processors of a calm machine may be away.
+const calm = 5.0
+
 // show prints a part.
 func show(p part, names []string, results map[string][]result) {
 	type column struct {
@@ -261,6 +276,25 @@ func show(p part, names []string, results map[string][]result) {
 				fmt.Printf("   times %.3g [%.3g, %.3g]", 1+x.Percent/100, 1+x.Low/100, 1+x.High/100)
 			}
 			fmt.Println()
+		}
+	}
+	if p.Probes > 0 && p.Count == 0 && p.Delay > 0 {
+		fmt.Printf("  p99 of the rounds in which the hypervisor ran others for less than %g ms a second, ms\n", calm)
+		for _, name := range names {
+			var late []float64
+			most := 0.
+			for _, r := range results[name] {
+				most = max(most, r.Stolen/r.Seconds)
+				if r.Stolen/r.Seconds < calm {
+					late = append(late, r.P99)
+				}
+			}
+			if len(late) < 2 {
+				fmt.Printf("    %-14s %d of %d rounds (in the worst %.0f ms)\n", name, len(late), len(results[name]), most)
+				continue
+			}
+			e := effect.Of(late, .95, 1)
+			fmt.Printf("    %-14s %9.4g [%.4g, %.4g], %d of %d rounds (in the worst %.0f ms)\n", name, e.Value, e.Low, e.High, len(late), len(results[name]), most)
 		}
 	}
 	for _, name := range names {
