@@ -33,7 +33,7 @@ func (r *runner) report() *report.Report {
 		Started:  r.started,
 		Environment: report.Environment{
 			Go: r.g.vars.GOVERSION, OS: r.g.vars.GOOS, Arch: r.g.vars.GOARCH, CPUs: runtime.NumCPU(), Seed: o.Seed,
-			More: map[string]string{"sampling clock": r.clock.String()},
+			More: map[string]string{},
 		},
 		Warnings: append([]string{}, r.warnings...),
 	}

@@ -44,7 +44,6 @@ type runner struct {
 	lost     uint64
 	rates    map[int]float64 // calls a second, by mark
 	sampled  time.Duration   // how long the stacks were collected
-	clock    control.Clock
 	sites    []*site
 	trial    *trial
 	warnings []string

@@ -3,7 +3,6 @@ package causal
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"time"
 
@@ -16,9 +15,6 @@ func (r *runner) sample(ctx context.Context, d time.Duration) error {
 	var raw []control.Sample
 	for {
 		b := r.proc.block
-		if os.Getenv("HEADWAY_CLOCK") == "timer" {
-			b.ForceClock(control.ClockTimer)
-		}
 		b.SetSample(samplePeriod.Nanoseconds())
 		var err error
 		for time.Now().Before(end) && err == nil {
@@ -29,7 +25,6 @@ func (r *runner) sample(ctx context.Context, d time.Duration) error {
 		}
 		b.SetSample(0)
 		r.sampled = d
-		r.clock = b.Clock()
 		if len(raw) > 0 && ctx.Err() == nil {
 			st, resolveErr := r.symbols.resolve(ctx, b.TextBase(), raw)
 			if resolveErr != nil {
@@ -152,11 +147,5 @@ func (r *runner) shares() {
 	r.spread(total)
 	if r.lost > 0 {
 		r.warn("%d samples were lost", r.lost)
-	}
-	switch r.clock {
-	case control.ClockTimer:
-		r.warn("perf_event is not available to the program, so a CPU timer samples it: at most the kernel's tick rate, each sample weighed by the CPU time it stands for (kernel.perf_event_paranoid at 2 or less would allow the better clock)")
-	case control.ClockNone:
-		r.warn("the program cannot be sampled: neither perf_event nor a CPU timer is available")
 	}
 }

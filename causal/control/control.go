@@ -14,22 +14,6 @@ import (
 // Env names the environment variable that tells the profiled program its block.
 const Env = "HEADWAY_CONTROL"
 
-// Clock is what the samples are taken by.
-type Clock uint64
-
-// The clocks, in order of preference.
-const (
-	ClockUnknown  Clock = iota
-	ClockPerf           // perf_event, user and kernel time
-	ClockPerfUser       // perf_event, user time only
-	ClockTimer          // timer_create, at most the kernel's HZ
-	ClockNone           // no sampling is possible
-)
-
-func (c Clock) String() string {
-	return [...]string{"not started", "perf_event (user and kernel time)", "perf_event (user time only; time in the kernel is not seen)", "CPU timer (coarse: at most the kernel's tick rate)", "none"}[min(c, 4)]
-}
-
 // A Block is shared memory. Its methods are for one goroutine.
 type Block struct {
 	Path string
@@ -94,17 +78,11 @@ func (b *Block) SetOn(on bool) {
 	b.word(offOn).Store(v)
 }
 
-// SetSample sets the sampling period in ns of CPU time; 0 stops sampling.
+// SetSample sets the mean time between two looks at what the program's threads run, in ns; 0 stops sampling.
 func (b *Block) SetSample(period int64) {
 	b.word(offSample).Store(uint64(period))
 	b.word(offGen).Add(1)
 }
-
-// ForceClock makes the program start with a less preferred clock (tests).
-func (b *Block) ForceClock(c Clock) { b.word(offClock).Store(uint64(c)) }
-
-// Clock is what the program's samples are taken by.
-func (b *Block) Clock() Clock { return Clock(b.word(offClock).Load()) }
 
 // SetWeight sets the speed-up of a mark: 0 to One, or Inherit.
 func (b *Block) SetWeight(id int, w int32) {

@@ -71,7 +71,7 @@ func TestNewClose(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	b := newBlock(t, t.TempDir())
-	if b.Pid() != 0 || b.Procs() != 0 || b.Clock() != ClockUnknown || b.TextBase() != 0 || len(b.Names()) != 0 {
+	if b.Pid() != 0 || b.Procs() != 0 || b.TextBase() != 0 || len(b.Names()) != 0 {
 		t.Error("a fresh block is not empty")
 	}
 	b.word(offPid).Store(42)
@@ -98,17 +98,6 @@ func TestSettings(t *testing.T) {
 	b.SetForgive(7)
 	if b.signed(offForgive).Load() != 7 {
 		t.Error("SetForgive does not store")
-	}
-	b.ForceClock(ClockTimer)
-	if b.Clock() != ClockTimer {
-		t.Errorf("the clock is %v", b.Clock())
-	}
-	seen := map[string]bool{}
-	for c := ClockUnknown; c <= ClockNone; c++ {
-		seen[c.String()] = true
-	}
-	if len(seen) != 5 || Clock(99).String() != ClockNone.String() {
-		t.Errorf("the clocks are called %v", seen)
 	}
 	b.SetWeight(0, Inherit)
 	b.SetWeight(MaxID-1, One)

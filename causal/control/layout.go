@@ -25,7 +25,6 @@ const (
 	offGen     = 32
 	offProcs   = 40
 	offText    = 48
-	offClock   = 56
 	offHead    = 64
 	offNames   = 72
 	offExt     = 80

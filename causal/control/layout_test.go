@@ -76,7 +76,7 @@ func TestLayout(t *testing.T) {
 
 // Nothing in the block overlaps, and the words are aligned.
 func TestLayoutFits(t *testing.T) {
-	header := []int{offMagic, offPid, offOn, offSample, offGen, offProcs, offText, offClock, offHead, offNames, offExt, offForgive, offErr}
+	header := []int{offMagic, offPid, offOn, offSample, offGen, offProcs, offText, offHead, offNames, offExt, offForgive, offErr}
 	seen := map[int]bool{}
 	for _, off := range header {
 		if seen[off] || off%8 != 0 || off+8 > offW {
@@ -167,16 +167,16 @@ func TestSystemCalls(t *testing.T) {
 		n := 0
 		for name, v := range constants(t, hooks+"_"+arch+".go.txt") {
 			call := map[string]string{
-				"Ioctl": "SYS_IOCTL", "Close": "SYS_CLOSE", "Fstat": "SYS_FSTAT", "Getpid": "SYS_GETPID",
+				"Close": "SYS_CLOSE", "Fstat": "SYS_FSTAT", "Getpid": "SYS_GETPID",
 				"Getsockname": "SYS_GETSOCKNAME", "Getpeername": "SYS_GETPEERNAME", "Getsockopt": "SYS_GETSOCKOPT",
-				"Prctl": "SYS_PRCTL", "ClockGettime": "SYS_CLOCK_GETTIME", "Perf": "SYS_PERF_EVENT_OPEN",
+				"Prctl": "SYS_PRCTL", "ClockGettime": "SYS_CLOCK_GETTIME",
 			}[strings.TrimPrefix(name, "headwaySys")]
 			if w, ok := known[call]; !ok || !constant.Compare(v, token.EQL, w) {
 				t.Errorf("%s: %s is %v, package syscall says %v (%s)", arch, name, v, w, call)
 			}
 			n++
 		}
-		if n < 10 {
+		if n < 8 {
 			t.Errorf("%s: only %d system calls", arch, n)
 		}
 	}

@@ -35,6 +35,10 @@ var edits = map[string][]edit{
 		{"proc.go", "func gopreempt_m(gp *g) {\n", "func gopreempt_m(gp *g) {\n\tif headwayOn != 0 {\n\t\theadwayPayLoop(nil)\n\t}\n"},
 		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif headwayOn != 0 {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
 
+		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif headwayOn != 0 {\n\t\theadwayFound(pp, false)\n\t}\n"},
+		{"proc.go", "func acquirepNoTrace(pp *p) {\n", "func acquirepNoTrace(pp *p) {\n\tif headwayOn != 0 {\n\t\theadwayFound(pp, false)\n\t}\n"},
+		{"proc.go", "func procresize(nprocs int32) *p {\n", "func procresize(nprocs int32) *p {\n\tif headwayBase != 0 {\n\t\theadwayGrow(uint32(nprocs))\n\t}\n"},
+
 		// A thief waits a little before it takes what its victim may be about to run.
 		{"proc.go", "\t\t\t\t\t\t\t\t\tusleep(3)\n", "\t\t\t\t\t\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\t\t\t\t\t\theadwayNap(3)\n\t\t\t\t\t\t\t\t\t} else {\n\t\t\t\t\t\t\t\t\t\tusleep(3)\n\t\t\t\t\t\t\t\t\t}\n"},
 
@@ -50,7 +54,7 @@ var edits = map[string][]edit{
 
 		// Timers run in virtual time.
 		{"time.go", "func (ts *timers) check(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {\n", `func (ts *timers) check(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {
-	if headwayOn == 0 || bubble != nil {
+	if headwayOn == 0 || bubble != nil || ts.wakeTime() == 0 {
 		return ts.headwayCheck(now, bubble)
 	}
 	if now == 0 {
@@ -58,6 +62,9 @@ var edits = map[string][]edit{
 	}
 	shift := headwayDebt(now)
 	_, pollUntil, ran = ts.headwayCheck(now-shift, nil)
+	if ran {
+		headwayFound(getg().m.p.ptr(), false)
+	}
 	if pollUntil != 0 && pollUntil < maxWhen/2 {
 		pollUntil += shift
 	}
