@@ -9,6 +9,8 @@ import (
 	"io"
 	"regexp"
 	"time"
+
+	"github.com/headway-lab/headway/stage"
 )
 
 // Granularity says what a site is.
@@ -47,15 +49,8 @@ type Options struct {
 	Seed       uint64
 	Confidence float64 // 0 is 0.95
 
-	Stdout, Stderr io.Writer   // the program's own output
-	Events         func(Event) // progress of the profile, called from one goroutine; may be nil
-}
-
-// Event tells how far a profile is.
-type Event struct {
-	Phase   string        // "build", "start", "warm up", "sample", "rebuild", "experiment", "done"
-	Text    string        // one line for a person
-	Elapsed time.Duration // since the start of Run
-	Total   time.Duration // expected, 0 if unknown
-	Warning bool
+	Stdout, Stderr io.Writer // the program's own output
+	// Events is told the progress of the profile, from one goroutine; nil is allowed. The phases are "list", "build",
+	// "start", "warm up", "sample", "experiment" and "done".
+	Events func(stage.Event)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/headway-lab/headway/causal/control"
 	"github.com/headway-lab/headway/causal/instrument"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/stage"
 )
 
 // screen takes what a program prints, from the goroutines that copy it.
@@ -60,7 +61,7 @@ func profile(t *testing.T, o Options) *report.Report {
 	var out screen
 	o.Stdout, o.Stderr = &out, &out
 	var events []string
-	o.Events = func(e Event) { events = append(events, e.Phase+": "+e.Text) }
+	o.Events = func(e stage.Event) { events = append(events, e.Phase+": "+e.Text) }
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	rep, err := Run(ctx, o)
@@ -206,7 +207,7 @@ func TestCancel(t *testing.T) {
 	rep, err := Run(ctx, Options{
 		Dir: "testdata/loop", Package: ".", Throughput: []string{"main.step"}, Sites: []string{"main.large"},
 		Duration: time.Hour, Window: 50 * time.Millisecond, Env: append(os.Environ(), "GOFLAGS=-buildvcs=false"),
-		Events: func(e Event) {
+		Events: func(e stage.Event) {
 			if e.Phase == "experiment" {
 				cancel()
 			}
@@ -237,7 +238,7 @@ func TestCancelBuild(t *testing.T) {
 	rep, err := Run(ctx, Options{
 		Dir: dir, Package: ".", Throughput: []string{"main.go:18"}, BuildFlags: []string{"-gcflags=-l"},
 		Env: append(os.Environ(), "GOFLAGS=-buildvcs=false"),
-		Events: func(e Event) {
+		Events: func(e stage.Event) {
 			if e.Phase == "build" {
 				time.AfterFunc(time.Second, cancel)
 			} else {

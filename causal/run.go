@@ -10,6 +10,7 @@ import (
 
 	"github.com/headway-lab/headway/causal/control"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/stage"
 	"github.com/headway-lab/headway/usage"
 )
 
@@ -55,7 +56,7 @@ func (r *runner) event(phase, text string) {
 		if !r.deadline.IsZero() {
 			total = r.deadline.Sub(r.started)
 		}
-		r.o.Events(Event{Phase: phase, Text: text, Elapsed: time.Since(r.started), Total: total})
+		r.o.Events(stage.Event{Phase: phase, Text: text, Elapsed: time.Since(r.started), Total: total})
 	}
 }
 
@@ -63,7 +64,7 @@ func (r *runner) warn(format string, args ...any) {
 	w := fmt.Sprintf(format, args...)
 	r.warnings = append(r.warnings, w)
 	if r.o.Events != nil {
-		r.o.Events(Event{Phase: "warning", Text: w, Elapsed: time.Since(r.started), Warning: true})
+		r.o.Events(stage.Event{Phase: "warning", Text: w, Elapsed: time.Since(r.started), Warning: true})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/stage"
 )
 
 // Job is what a predictor is asked: the effect of one site of one program.
@@ -57,7 +58,7 @@ func (p profiler) Predict(ctx context.Context, j Job) (map[int]Interval, error) 
 		o.Throughput = []string{"main.progress"}
 	}
 	if p.log != nil {
-		o.Events = func(e causal.Event) { fmt.Fprintf(p.log, "    %s: %s\n", e.Phase, e.Text) }
+		o.Events = func(e stage.Event) { fmt.Fprintf(p.log, "    %s: %s\n", e.Phase, e.Text) }
 	}
 	r, err := causal.Run(ctx, o)
 	effects := map[int]Interval{}

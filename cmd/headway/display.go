@@ -11,10 +11,10 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/headway-lab/headway/causal"
+	"github.com/headway-lab/headway/stage"
 )
 
-// display shows on standard error how far a profile is: a bar on a terminal, lines
+// display shows on standard error how far the work is: a bar on a terminal, lines
 // elsewhere, warnings only if it is to be quiet.
 type display struct {
 	w       io.Writer
@@ -23,9 +23,9 @@ type display struct {
 
 	bars *mpb.Progress // nil without a terminal
 	bar  *mpb.Bar
-	now  atomic.Pointer[causal.Event]
+	now  atomic.Pointer[stage.Event]
 
-	last      causal.Event
+	last      stage.Event
 	lastShown time.Duration
 }
 
@@ -38,7 +38,7 @@ const (
 
 func newDisplay(w io.Writer, quiet bool) *display {
 	d := &display{w: w, quiet: quiet, program: w}
-	d.now.Store(&causal.Event{})
+	d.now.Store(&stage.Event{})
 	f, ok := w.(*os.File)
 	if quiet || !ok || !cwriter.IsTerminal(int(f.Fd())) {
 		return d
@@ -58,8 +58,8 @@ func newDisplay(w io.Writer, quiet bool) *display {
 	return d
 }
 
-// event is what causal calls.
-func (d *display) event(e causal.Event) {
+// event shows how far the work is.
+func (d *display) event(e stage.Event) {
 	if e.Warning {
 		d.print("headway: warning: " + e.Text)
 		return

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/headway-lab/headway/causal"
+	"github.com/headway-lab/headway/stage"
 )
 
 // On a terminal there is a bar, which is gone at the end; what the program and
@@ -20,10 +20,10 @@ func TestDisplayOnTerminal(t *testing.T) {
 	if d.bars == nil {
 		t.Fatal("a terminal gets no bar")
 	}
-	d.event(causal.Event{Phase: "build", Text: "go build ./srv"})
-	d.event(causal.Event{Phase: "experiment", Text: "main.work 50 %", Elapsed: 30 * time.Second, Total: time.Minute})
+	d.event(stage.Event{Phase: "build", Text: "go build ./srv"})
+	d.event(stage.Event{Phase: "experiment", Text: "main.work 50 %", Elapsed: 30 * time.Second, Total: time.Minute})
 	fmt.Fprintln(d.program, "the program speaks")
-	d.event(causal.Event{Text: "the clock is coarse", Warning: true})
+	d.event(stage.Event{Text: "the clock is coarse", Warning: true})
 	time.Sleep(500 * time.Millisecond) // the bar is drawn every 150 ms
 	d.close()
 	d.say("wrote page.html")
@@ -48,9 +48,9 @@ func TestDisplayOnTerminal(t *testing.T) {
 func TestDisplayQuietOnTerminal(t *testing.T) {
 	terminal, read := openTerminal(t)
 	d := newDisplay(terminal, true)
-	d.event(causal.Event{Phase: "build", Text: "go build ./srv"})
+	d.event(stage.Event{Phase: "build", Text: "go build ./srv"})
 	d.say("wrote page.html")
-	d.event(causal.Event{Text: "the clock is coarse", Warning: true})
+	d.event(stage.Event{Text: "the clock is coarse", Warning: true})
 	d.close()
 	terminal.Close()
 	if screen := read(); screen != "headway: warning: the clock is coarse\r\n" {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/load"
+	"github.com/headway-lab/headway/stage"
 	"github.com/headway-lab/headway/wire"
 )
 
@@ -149,7 +149,7 @@ func (x *loadFlags) run(c *cobra.Command, args []string) error {
 	}
 	show := newDisplay(c.ErrOrStderr(), x.quiet)
 	job.Progress = func(phase string, p load.Progress) {
-		e := causal.Event{Phase: phase, Elapsed: p.Elapsed, Total: p.Total}
+		e := stage.Event{Phase: phase, Elapsed: p.Elapsed, Total: p.Total}
 		e.Text = fmt.Sprintf("%.0f answers/s, p99 %v, %d busy", p.Rate, p.P99.Round(10*time.Microsecond), p.Busy)
 		if p.Failed > 0 {
 			e.Text += fmt.Sprintf(", %d failed", p.Failed)

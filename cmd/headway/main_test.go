@@ -21,6 +21,7 @@ import (
 
 	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/stage"
 	"github.com/headway-lab/headway/usage"
 )
 
@@ -100,10 +101,10 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 
 // played answers as causal.Run does. A program argument makes it fail, or interrupts it.
 func played(ctx context.Context, o causal.Options) (*report.Report, error) {
-	o.Events(causal.Event{Phase: "build", Text: fmt.Sprintf("go build %q", o.BuildFlags)})
-	o.Events(causal.Event{Phase: "start", Text: fmt.Sprintf("latency %q throughput %q", o.Latency, o.Throughput)})
-	o.Events(causal.Event{Phase: "start", Text: "the same phase again is not worth a line"})
-	o.Events(causal.Event{Phase: "sample", Text: "the clock is coarse", Warning: true})
+	o.Events(stage.Event{Phase: "build", Text: fmt.Sprintf("go build %q", o.BuildFlags)})
+	o.Events(stage.Event{Phase: "start", Text: fmt.Sprintf("latency %q throughput %q", o.Latency, o.Throughput)})
+	o.Events(stage.Event{Phase: "start", Text: "the same phase again is not worth a line"})
+	o.Events(stage.Event{Phase: "sample", Text: "the clock is coarse", Warning: true})
 	fmt.Fprintln(o.Stdout, "the program speaks")
 	r := answer()
 	switch arg := strings.Join(o.Args, " "); arg {
@@ -132,7 +133,7 @@ func played(ctx context.Context, o causal.Options) (*report.Report, error) {
 	default:
 		return nil, fmt.Errorf("unexpected arguments %q", o.Args)
 	}
-	o.Events(causal.Event{Phase: "done", Elapsed: time.Minute, Total: time.Minute})
+	o.Events(stage.Event{Phase: "done", Elapsed: time.Minute, Total: time.Minute})
 	return r, nil
 }
 

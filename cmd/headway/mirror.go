@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/mirror"
 	"github.com/headway-lab/headway/report"
+	"github.com/headway-lab/headway/stage"
 )
 
 func newMirror() *cobra.Command {
@@ -98,15 +98,15 @@ command line or the config was wrong.`,
 			if len(try) > 0 {
 				t.Config, t.Dir, t.Seed = config, to, seed
 				t.Progress = func(text string, done, total int, elapsed time.Duration) {
-					show.event(causal.Event{Phase: "try", Text: text, Elapsed: elapsed, Total: elapsed * time.Duration(total) / time.Duration(done)})
+					show.event(stage.Event{Phase: "try", Text: text, Elapsed: elapsed, Total: stage.Expected(elapsed, float64(done)/float64(total))})
 				}
 				r, runErr = t.Run(c.Context())
 			} else {
 				o.Config, o.Dir = config, to
-				o.Warn = func(s string) { show.event(causal.Event{Warning: true, Text: s}) }
+				o.Warn = func(s string) { show.event(stage.Event{Warning: true, Text: s}) }
 				o.Say = show.say
 				o.Progress = func(p mirror.Progress) {
-					e := causal.Event{Phase: "mirror", Text: p.Line(), Elapsed: p.Elapsed}
+					e := stage.Event{Phase: "mirror", Text: p.Line(), Elapsed: p.Elapsed}
 					if p.Left > 0 {
 						e.Total = p.Elapsed + p.Left
 					}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/path/lab"
 	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/path/quantity"
+	"github.com/headway-lab/headway/stage"
 )
 
 // labFlags is what the command line of path lab says.
@@ -106,7 +106,7 @@ func (x *labFlags) run(c *cobra.Command, _ []string) error {
 	show := newDisplay(c.ErrOrStderr(), x.quiet)
 	defer show.close()
 	x.o.Progress = func(p lab.Progress) {
-		e := causal.Event{Phase: "transfer", Text: fmt.Sprintf("%d of %d; %s", p.Done, p.Total, p.Last), Elapsed: p.Elapsed}
+		e := stage.Event{Phase: "transfer", Text: fmt.Sprintf("%d of %d; %s", p.Done, p.Total, p.Last), Elapsed: p.Elapsed}
 		if p.Left > 0 {
 			e.Total = p.Elapsed + p.Left
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/path/pcap"
+	"github.com/headway-lab/headway/stage"
 )
 
 // pcapFlags is what the command line of path pcap says.
@@ -100,10 +100,8 @@ func (x *pcapFlags) run(c *cobra.Command, args []string) error {
 	files := captures{names: args, stdin: c.InOrStdin()}
 	begin := time.Now()
 	o.Progress = func(packets int64) {
-		e := causal.Event{Phase: "read", Text: fmt.Sprintf("%d packets", packets), Elapsed: time.Since(begin)}
-		if share := files.share(); share > 0 {
-			e.Total = time.Duration(float64(e.Elapsed) / share)
-		}
+		e := stage.Event{Phase: "read", Text: fmt.Sprintf("%d packets", packets), Elapsed: time.Since(begin)}
+		e.Total = stage.Expected(e.Elapsed, files.share())
 		show.event(e)
 	}
 	a := pcap.NewAnalyzer(o)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/path/probe"
+	"github.com/headway-lab/headway/stage"
 )
 
 // probeFlags is what the command line of path probe says.
@@ -114,10 +114,8 @@ func (x *probeFlags) run(c *cobra.Command, args []string) error {
 	}
 	show := newDisplay(c.ErrOrStderr(), x.quiet)
 	x.o.Progress = func(p probe.Progress) {
-		e := causal.Event{Phase: "probe", Elapsed: p.Elapsed, Text: fmt.Sprintf("%d of %d, %s", p.Done, p.Total, p.Last)}
-		if p.Done > 0 {
-			e.Total = time.Duration(float64(p.Elapsed) * float64(p.Total) / float64(p.Done))
-		}
+		e := stage.Event{Phase: "probe", Elapsed: p.Elapsed, Text: fmt.Sprintf("%d of %d, %s", p.Done, p.Total, p.Last)}
+		e.Total = stage.Expected(p.Elapsed, float64(p.Done)/float64(p.Total))
 		show.event(e)
 	}
 	r, runErr := x.o.Run(c.Context())

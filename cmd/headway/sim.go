@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/sim"
 	"github.com/headway-lab/headway/sim/scenario"
+	"github.com/headway-lab/headway/stage"
 )
 
 func newSim() *cobra.Command {
@@ -101,11 +101,9 @@ interrupted, 2 if the command line or the file was wrong.`,
 			x.Progress = func(done, most int, requests int64) {
 				lock.Lock()
 				defer lock.Unlock()
-				e := causal.Event{Phase: "simulate", Elapsed: time.Since(begin)}
+				e := stage.Event{Phase: "simulate", Elapsed: time.Since(begin)}
 				e.Text = fmt.Sprintf("%d runs, %.3g million requests a second", done, float64(requests)/1e6/max(e.Elapsed.Seconds(), 1e-3))
-				if done > 0 {
-					e.Total = e.Elapsed * time.Duration(most) / time.Duration(done)
-				}
+				e.Total = stage.Expected(e.Elapsed, float64(done)/float64(most))
 				show.event(e)
 			}
 			r, runErr := x.Run(c.Context())
