@@ -50,10 +50,13 @@ With --try it compares: each value by turns, and the effect of each against the 
 
 In a download the sender is the server. What only the sender can know, such as its
 buffer and its congestion window, this side can not; then the diagnosis says so.
+Redirections are not followed, and answers that are errors are measured, too: the
+report begins with how many there were.
 
 The exit status is 0 if the measurement is complete, 1 if it failed or was
 interrupted, 2 if the command line was wrong.`,
 		Example: `  headway path probe https://example.org/
+  headway path probe -n 1 http://localhost:8080/
   headway path probe -n 50 --html probe.html https://example.org/large
   headway path probe --try gzip,identity --try new,keepalive https://example.org/
   headway path probe -X PUT -d @large.bin --try cc=cubic,bbr http://localhost:8080/upload
@@ -69,13 +72,13 @@ interrupted, 2 if the command line was wrong.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.IntVarP(&x.o.N, "number", "n", 20, "`number` of exchanges, of each variant")
+	f.IntVarP(&x.o.N, "number", "n", 20, "`number` of exchanges, of each variant; from 6 on medians have intervals, and --try takes 4")
 	f.DurationVar(&x.o.Interval, "interval", 100*time.Millisecond, "`time` between one exchange and the next")
 	f.StringArrayVar(&x.try, "try", nil, "`VALUES` to compare, such as gzip,identity; may be repeated")
 	f.StringVarP(&x.o.Method, "method", "X", "", "`method` (default GET, or POST with --data)")
 	f.StringArrayVarP(&x.headers, "header", "H", nil, "`\"Name: value\"` to send; may be repeated")
 	f.StringVarP(&x.data, "data", "d", "", "`body` to send, or @FILE")
-	f.Var(newChoice(&x.protocol, "auto", "h1", "h2"), "protocol", "`h1`, h2 (without TLS: h2c), or auto, what the server offers")
+	f.Var(newChoice(&x.protocol, "auto", "h1", "h2"), "protocol", "`h1`, h2 (without TLS: h2c), or auto: what the server offers under TLS, and HTTP/1.1 without")
 	f.StringArrayVar(&x.resolve, "resolve", nil, "`HOST:PORT:ADDRESS` to connect to instead of asking for the name; may be repeated")
 	f.BoolVarP(&x.four, "ipv4", "4", false, "IPv4 only")
 	f.BoolVarP(&x.six, "ipv6", "6", false, "IPv6 only")

@@ -99,19 +99,21 @@ type Conn struct {
 
 	sampling tcpinfo.Sampling
 
-	raw  net.Conn
-	rec  *tcpinfo.Recorder
-	nc   net.Conn
-	h1   *wire.Conn
-	h2   *wire.Mux
-	used bool
+	url     *url.URL
+	raw     net.Conn
+	opening *opening
+	rec     *tcpinfo.Recorder
+	nc      net.Conn
+	h1      *wire.Conn
+	h2      *wire.Mux
+	used    bool
 }
 
 // Connect makes a connection to the server of a URL. Errors are of type *StepError.
 func (c *Client) Connect(ctx context.Context, u *url.URL) (_ *Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
-	x := &Conn{Begin: time.Now(), timeout: c.timeout(), sampling: c.sampling()}
+	x := &Conn{Begin: time.Now(), timeout: c.timeout(), sampling: c.sampling(), url: u}
 	addresses, port, err := c.find(ctx, u)
 	x.Phases.DNS = time.Since(x.Begin)
 	if err != nil {
@@ -136,11 +138,12 @@ func (c *Client) Connect(ctx context.Context, u *url.URL) (_ *Conn, err error) {
 	if a, ok := x.raw.RemoteAddr().(*net.TCPAddr); ok {
 		x.Remote = a.AddrPort()
 	}
-	x.nc, x.HTTP2 = x.raw, c.Protocol == wire.HTTP2
+	x.opening = &opening{Conn: x.raw}
+	x.nc, x.HTTP2 = x.opening, c.Protocol == wire.HTTP2
 	if u.Scheme == "https" {
 		begin = time.Now()
 		if err = c.handshake(ctx, x, u); err != nil {
-			return nil, &StepError{"TLS", err}
+			return nil, &StepError{"TLS", x.why(c.noProtocol(err))}
 		}
 		x.Phases.TLS = time.Since(begin)
 	}
@@ -230,14 +233,14 @@ func (c *Client) handshake(ctx context.Context, x *Conn, u *url.URL) error {
 	config.NextProtos = map[wire.Protocol][]string{
 		wire.Auto: {"h2", "http/1.1"}, wire.HTTP1: {"http/1.1"}, wire.HTTP2: {"h2"},
 	}[c.Protocol]
-	t := tls.Client(x.raw, config)
+	t := tls.Client(x.opening, config)
 	if err := t.HandshakeContext(ctx); err != nil {
 		return err
 	}
 	s := t.ConnectionState()
 	x.nc, x.TLS, x.HTTP2 = t, &s, s.NegotiatedProtocol == "h2"
 	if c.Protocol == wire.HTTP2 && !x.HTTP2 {
-		return errors.New("the server does not offer HTTP/2")
+		return errNo2
 	}
 	return nil
 }

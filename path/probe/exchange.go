@@ -20,7 +20,8 @@ type Answer struct {
 	Header func(name string) string
 }
 
-// Do sends a request, reads the answer to its end and times it. Redirects are not followed.
+// Do sends a request, reads the answer to its end and times it. Redirects are not followed. Where the server speaks
+// another protocol, the error says which.
 func (x *Conn) Do(ctx context.Context, r *wire.Request) (*Answer, error) {
 	a := &Answer{Begin: time.Now(), Reused: x.used}
 	if !x.used {
@@ -35,10 +36,16 @@ func (x *Conn) Do(ctx context.Context, r *wire.Request) (*Answer, error) {
 	if x.HTTP2 {
 		do = x.over2
 	}
-	if err := do(ctx, r, a); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
+	err := do(ctx, r, a)
+	switch {
+	case err == nil:
+		err = x.refuses(a)
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case !a.Reused:
+		err = x.why(err)
+	}
+	if err != nil {
 		return nil, &StepError{"answer", err}
 	}
 	return a, nil

@@ -40,6 +40,12 @@ func TestMedian(t *testing.T) {
 	if v.Value != 3.5 || v.Low != 1 || v.High != 6 || v.N != 6 {
 		t.Errorf("%+v", v)
 	}
+	if rank(fewest) != 1 || rank(fewest-1) != 0 {
+		t.Errorf("%d are not the fewest", fewest)
+	}
+	if v := medianOf([]float64{math.NaN(), 3}); v != (report.Value{Value: 3, N: 1}) {
+		t.Errorf("one sample: %+v", v)
+	}
 	if v := medianOf([]float64{1, 2, 3}); v.Value != 2 || !math.IsInf(v.High, 1) {
 		t.Errorf("%+v", v)
 	}
@@ -153,19 +159,19 @@ func TestTry(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	s := site(t)
 	r := probed(t, Options{URL: s.URL + "/moved", N: 4})
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "redirection (302) to /text") {
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "302 Found, a redirection to /text") {
 		t.Errorf("%q", r.Warnings)
 	}
 	try, err := ParseTry("cc=reno,cubic")
 	if err != nil {
 		t.Skip(err)
 	}
-	r = probed(t, Options{URL: s.URL + "/text", N: 4, Try: try})
+	r = probed(t, Options{URL: s.URL + "/text", N: 6, Try: try})
 	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], "the download's is the server's") {
 		t.Errorf("%q", r.Warnings)
 	}
 	// For an upload it is this side's, and nothing is to be said.
-	r = probed(t, Options{URL: s.URL + "/", Method: "PUT", Body: make([]byte, 1<<20), N: 4, Try: try})
+	r = probed(t, Options{URL: s.URL + "/", Method: "PUT", Body: make([]byte, 1<<20), N: 6, Try: try})
 	if len(r.Warnings) != 0 {
 		t.Errorf("%q", r.Warnings)
 	}
@@ -257,7 +263,7 @@ func TestAddresses(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for _, o := range []Options{
-		{URL: "http://h/", N: 3}, {URL: "nonsense", N: 4}, {URL: "http://h/", N: 4, Interval: -1},
+		{URL: "http://h/", N: 0}, {URL: "http://h/", N: 3, Try: []Variant{{Name: "a"}, {Name: "b"}}}, {URL: "nonsense", N: 4}, {URL: "http://h/", N: 4, Interval: -1},
 		{URL: "http://h/", N: 4, Client: Client{Congestion: "none-such"}}, {URL: "http://h/", N: 4, Method: "G T"},
 	} {
 		if o.Check() == nil {

@@ -94,8 +94,11 @@ func (o *Options) report(ways []*way, rounds int, begin time.Time) *report.Repor
 	if len(o.Try) > 0 {
 		r.Answer = effects(r)
 	}
+	r.Answer = caution(ways) + r.Answer
 	r.Tables = append(r.Tables, phases(ways), asCurl(ways), sockets(ways))
-	r.Plots = append(r.Plots, course(ways))
+	if rounds > 1 {
+		r.Plots = append(r.Plots, course(ways))
+	}
 	if p := arrival(ways); len(p.Lines) > 0 {
 		r.Plots = append(r.Plots, p)
 	}
@@ -105,10 +108,13 @@ func (o *Options) report(ways []*way, rounds int, begin time.Time) *report.Repor
 
 // label is what a way is called in a table.
 func (w *way) label() string {
-	if w.Name == "" {
-		return "median"
+	switch {
+	case w.Name != "":
+		return w.Name
+	case len(w.good()) == 1:
+		return "value"
 	}
-	return w.Name
+	return "median"
 }
 
 // circumstances are those of the first exchange that worked.
@@ -167,6 +173,9 @@ func (o *Options) diagnose(r *report.Report, ways []*way) {
 			}
 		}
 		cause, why := string(d.Cause), fmt.Sprintf("%s (%d of %d exchanges by themselves say so): %s.", capital(string(d.Cause)), agree, len(all), d.Sentence)
+		if len(all) == 1 {
+			why = fmt.Sprintf("%s: %s.", capital(string(d.Cause)), d.Sentence)
+		}
 		if d.Cause == diagnosis.NotClear {
 			cause, why = "what limits it is not clear", "What limits it is not clear: "+d.Sentence+"."
 		}
@@ -221,7 +230,10 @@ func effects(r *report.Report) string {
 func method(w *way) string { return w.request.Method + " " + w.request.URL.Redacted() }
 
 func within(v report.Value) string {
-	if math.IsInf(v.Low, -1) {
+	switch {
+	case v.N == 1:
+		return " (one exchange)"
+	case math.IsInf(v.Low, -1):
 		return fmt.Sprintf(" (median of %d)", v.N)
 	}
 	return fmt.Sprintf(" (median of %d, interval %.4g to %.4g)", v.N, v.Low, v.High)

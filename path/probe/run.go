@@ -48,8 +48,10 @@ const (
 // Check says what is wrong with the options, in words for the one who wrote them.
 func (o *Options) Check() error {
 	switch {
-	case o.N < effect.MinN || o.N > most:
-		return fmt.Errorf("-n %d: want %d to %d, for an interval", o.N, effect.MinN, most)
+	case o.N < 1 || o.N > most:
+		return fmt.Errorf("-n %d: want 1 to %d", o.N, most)
+	case len(o.Try) > 0 && o.N < effect.MinN:
+		return fmt.Errorf("-n %d: --try compares pairs, of which an interval takes %d: want %d to %d", o.N, effect.MinN, effect.MinN, most)
 	case o.Interval < 0 || o.Interval > longest:
 		return fmt.Errorf("--interval %v: want 0 to %v", o.Interval, longest)
 	case o.Client.Timeout < 0 || o.Client.Timeout > longest:
@@ -130,7 +132,7 @@ func (o *Options) Run(ctx context.Context) (*report.Report, error) {
 			}
 			if err != nil && round == 0 {
 				// What fails at once will go on to: say so now.
-				return nil, fmt.Errorf("%s: %w", o.of(ways[i]), err)
+				return nil, fmt.Errorf("%s: %w", o.of(ways[i]), ways[i].client.guess(err, ways[i].request.URL))
 			}
 			ways[i].keepRun(x, err)
 			done++

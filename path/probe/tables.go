@@ -55,9 +55,9 @@ func asCurl(ways []*way) report.Table {
 	})
 }
 
-// byWay is a table with the median of every row for every way; where there is but one, with its interval.
+// byWay is a table with the median of every row for every way; where there is but one, with its interval, if it has one.
 func byWay(t report.Table, ways []*way, unit string, rows func(add func(string, func(*one) float64))) report.Table {
-	single := len(ways) == 1
+	single := len(ways) == 1 && least(ways) >= fewest
 	for _, w := range ways {
 		t.Columns = append(t.Columns, report.Column{Name: w.label(), Unit: unit})
 	}
@@ -143,8 +143,11 @@ const enough = 10
 // arrival is what had come by when, in the exchange that took the median time.
 func arrival(ways []*way) report.Plot {
 	p := report.Plot{
-		Title: "What had come by when", Note: "the exchange with the median total; time from the request",
+		Title: "What had come by when", Note: "time from the request",
 		X: report.Axis{Name: "time", Unit: "ms"}, Y: report.Axis{Name: "bytes", Unit: "KB"},
+	}
+	if least(ways) > 1 {
+		p.Note = "the exchange with the median total; " + p.Note
 	}
 	for _, w := range ways {
 		good := w.good()

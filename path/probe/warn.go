@@ -11,25 +11,22 @@ import (
 // warn says what the reader could miss.
 func (o *Options) warn(r *report.Report, ways []*way) {
 	add := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	if n := least(ways); n > 1 && n < fewest {
+		add("a median of %d exchanges has no interval at 95 %%, however wide: six are the fewest that carry one (-n %d)", n, fewest)
+		if len(o.Try) > 0 {
+			add("effects of %d pairs have wide intervals: what is not seen may still be there", n)
+		}
+	}
 	for _, w := range ways {
 		if w.failed > 0 {
 			add("%s%d of %d exchanges failed and do not count, the last one so: %v", prefix(w), w.failed, len(w.runs), w.fault)
 		}
-		statuses := map[int]int{}
-		sizes := map[int64]int{}
-		var encoding, location string
-		for _, x := range w.good() {
-			statuses[x.Status]++
-			sizes[x.Body]++
-			encoding, location = x.encoding, x.location
+		for _, warning := range statuses(w.good()).warnings() {
+			add("%s%s", prefix(w), warning)
 		}
-		for s, n := range statuses {
-			switch {
-			case s >= 300 && s < 400:
-				add("%s%d answers are a redirection (%d) to %s, which is not followed: probe that URL", prefix(w), n, s, location)
-			case s >= 400:
-				add("%s%d answers have status %d: the time is that of an error", prefix(w), n, s)
-			}
+		encoding := ""
+		for _, x := range w.good() {
+			encoding = x.encoding
 		}
 		if w.Group == "encoding" && w.Name != "identity" && encoding != w.Name {
 			add("%sthe server does not compress so: its answers have Content-Encoding %q", prefix(w), encoding)
@@ -56,6 +53,15 @@ func (o *Options) warn(r *report.Report, ways []*way) {
 			break
 		}
 	}
+}
+
+// least is how many exchanges stand behind the figure with the fewest.
+func least(ways []*way) int {
+	n := len(ways[0].good())
+	for _, w := range ways[1:] {
+		n = min(n, len(w.good()))
+	}
+	return n
 }
 
 // missing are the fields that a diagnosis would have liked.
