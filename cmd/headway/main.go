@@ -22,13 +22,6 @@ import (
 	"github.com/headway-lab/headway/usage"
 )
 
-// Exit statuses.
-const (
-	done       = 0
-	failed     = 1
-	wrongUsage = 2
-)
-
 func main() {
 	// The go command calls "headway toolexec TOOL ARGS..." in front of every tool
 	// it runs while it builds a program for a profile. This comes before anything
@@ -50,20 +43,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return done
-	}
 	if code := ended(0); errors.As(err, &code) {
 		return int(code)
 	}
-	var wrong *usage.Error
-	if errors.As(err, &wrong) {
-		// One line, whatever the go command or a library had to say.
-		fmt.Fprintf(stderr, "headway: %s\n", strings.Join(strings.Fields(err.Error()), " "))
-		return wrongUsage
-	}
-	fmt.Fprintf(stderr, "headway: %s\n", strings.TrimSpace(err.Error()))
-	return failed
+	return usage.Status(stderr, "headway", err)
 }
 
 func newRoot() *cobra.Command {
@@ -122,7 +105,7 @@ func interruptible(stderr io.Writer) context.Context {
 		cancel(errInterrupted)
 		<-signals
 		fmt.Fprintln(stderr, "headway: quit")
-		os.Exit(failed)
+		os.Exit(usage.Failed)
 	}()
 	return ctx
 }

@@ -7,20 +7,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
-)
 
-// Exit statuses.
-const (
-	done       = 0
-	failed     = 1
-	wrongUsage = 2
+	"github.com/headway-lab/headway/usage"
 )
 
 func main() {
@@ -35,25 +27,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c.SetArgs(args)
 	c.SetOut(stdout)
 	c.SetErr(stderr)
-	err := c.ExecuteContext(ctx)
-	var usage *usageError
-	switch {
-	case err == nil:
-		return done
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "iss: %s\n", strings.Join(strings.Fields(err.Error()), " "))
-		return wrongUsage
-	}
-	fmt.Fprintf(stderr, "iss: %s\n", strings.TrimSpace(err.Error()))
-	return failed
+	return usage.Status(stderr, "iss", c.ExecuteContext(ctx))
 }
 
-// usageError is a command line that cannot be meant.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
 func usagef(format string, args ...any) error {
-	return &usageError{fmt.Errorf(format, args...)}
+	return usage.Errorf(format, args...)
 }
