@@ -23,6 +23,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/causal/instrument"
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/report"
@@ -79,8 +80,13 @@ const (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "toolexec" { // the go command, building a subject
-		os.Exit(instrument.Main(os.Args[2:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "toolexec": // the go command, building a subject
+			os.Exit(instrument.Main(os.Args[2:]))
+		case awake.Arg:
+			os.Exit(awake.Main(os.Args[2:]))
+		}
 	}
 	var (
 		rounds = flag.Int("rounds", 15, "how often each program is run in each state")
@@ -118,8 +124,12 @@ func measure(ctx context.Context, rounds int, each time.Duration, only string, s
 	if err := s.build(ctx); err != nil {
 		return false, err
 	}
-	m, err := runAll(ctx, s, chosen, rounds, each, seed, os.Stderr)
-	if err != nil {
+	var m *measurement
+	// Processors that wake from sleep, now fast, now slowly, would be most of the noise.
+	if err := awake.While(func() (err error) {
+		m, err = runAll(ctx, s, chosen, rounds, each, seed, os.Stderr)
+		return err
+	}); err != nil {
 		return false, err
 	}
 	missed = m.print(os.Stdout)
