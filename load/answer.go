@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func newReport(o Options, started time.Time) *report.Report {
 	return &report.Report{
 		Schema: report.Schema, Verb: "load", Started: started, Listed: true,
 		Command:     append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
-		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: o.Seed},
+		Environment: report.Here(o.Seed, nil),
 		Warnings:    []string{},
 	}
 }

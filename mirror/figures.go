@@ -3,7 +3,6 @@ package mirror
 import (
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"time"
 
@@ -36,13 +35,12 @@ func (x *Result) Report(seed uint64) *report.Report {
 	}
 	r := &report.Report{
 		Schema: report.Schema, Verb: "mirror", Started: x.begin,
-		Question: fmt.Sprintf("Is every record of %s in %s?", x.config.redact(x.config.source()), x.Dir),
-		Answer:   x.answer(),
-		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: seed,
-			More: map[string]string{"workers": fmt.Sprint(x.workers), "idle connections": fmt.Sprint(x.config.idle()), "protocol": x.config.HTTP.Protocol}},
-		Metrics:  []report.Metric{metricRate, metricMedian, metricP99, metricFailed, metricConns},
-		Cases:    []report.Case{{Name: "mirror", Baseline: true, Params: map[string]float64{"workers": float64(x.workers)}, Values: values}},
-		Warnings: x.warnings(),
+		Question:    fmt.Sprintf("Is every record of %s in %s?", x.config.redact(x.config.source()), x.Dir),
+		Answer:      x.answer(),
+		Environment: report.Here(seed, map[string]string{"workers": fmt.Sprint(x.workers), "idle connections": fmt.Sprint(x.config.idle()), "protocol": x.config.HTTP.Protocol}),
+		Metrics:     []report.Metric{metricRate, metricMedian, metricP99, metricFailed, metricConns},
+		Cases:       []report.Case{{Name: "mirror", Baseline: true, Params: map[string]float64{"workers": float64(x.workers)}, Values: values}},
+		Warnings:    x.warnings(),
 	}
 	if x.Err != nil {
 		r.Error = x.Err.Error()

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,8 +205,8 @@ func (t Try) Run(ctx context.Context) (*report.Report, error) {
 	r := &report.Report{
 		Schema: report.Schema, Verb: "mirror", Started: begin, Listed: true,
 		Question: fmt.Sprintf("What would other settings bring for %s? %d trials of %v each, in turns.", t.Config.redact(t.Config.source()), t.Rounds*len(variants), t.Time),
-		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: t.Seed, More: map[string]string{
-			"workers": strconv.Itoa(t.Config.HTTP.Workers), "idle connections": strconv.Itoa(t.Config.idle()), "records": strconv.Itoa(len(records))}},
+		Environment: report.Here(t.Seed, map[string]string{
+			"workers": strconv.Itoa(t.Config.HTTP.Workers), "idle connections": strconv.Itoa(t.Config.idle()), "records": strconv.Itoa(len(records))}),
 		Metrics: plan.Metrics, Cases: cases, Warnings: []string{},
 	}
 	for i := range r.Cases {

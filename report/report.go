@@ -11,7 +11,10 @@
 // The one rule of all three: an effect that is not Real is "no effect seen", never a win.
 package report
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // Schema is the version of the JSON form. It changes only when a reader of the
 // older form would misread the newer one.
@@ -48,6 +51,11 @@ type Environment struct {
 	CPUs int               `json:"cpus"`
 	Seed uint64            `json:"seed"`
 	More map[string]string `json:"more,omitempty"` // verb-specific, such as the sampling clock
+}
+
+// Here is the environment of this process, which measures; more is what only its verb can say.
+func Here(seed uint64, more map[string]string) Environment {
+	return Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: seed, More: more}
 }
 
 // Metric names one measured quantity, its unit and its good direction.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -118,9 +117,8 @@ func (x Experiment) report(results [][]*Result, pooled []histogram.Histogram, st
 	rep := &report.Report{
 		Schema: report.Schema, Verb: "sim", Question: x.Question, Started: started, Listed: true,
 		Command: append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
-		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: x.Seed,
-			More: map[string]string{"replications": fmt.Sprint(len(results[0])),
-				"requests": fmt.Sprintf("%d a run, of which %d count", first.Total, first.Requests)}},
+		Environment: report.Here(x.Seed, map[string]string{"replications": fmt.Sprint(len(results[0])),
+			"requests": fmt.Sprintf("%d a run, of which %d count", first.Total, first.Requests)}),
 		Warnings: []string{},
 	}
 	base := 0

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -50,10 +49,8 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 	}
 	r := x.report()
 	r.Started = begin
-	r.Environment = report.Environment{
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Seed: o.Seed,
-		More: map[string]string{"kernel": kernel(), "transfers at a time": fmt.Sprint(o.Parallel), "idle processors": map[bool]string{true: "kept awake", false: "may sleep"}[o.Awake]},
-	}
+	r.Environment = report.Here(o.Seed, map[string]string{
+		"kernel": kernel(), "transfers at a time": fmt.Sprint(o.Parallel), "idle processors": map[bool]string{true: "kept awake", false: "may sleep"}[o.Awake]})
 	return r, err
 }
 

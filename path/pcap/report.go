@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +57,7 @@ func (a *Analysis) Report(v View) *report.Report {
 	}
 	r := &report.Report{
 		Schema: report.Schema, Verb: "path pcap", Metrics: metrics, Listed: true, Started: time.Now(),
-		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), More: map[string]string{"capture": a.about(v.Of)}},
+		Environment: report.Here(0, map[string]string{"capture": a.about(v.Of)}),
 		Warnings:    slices.Clone(a.Warnings),
 	}
 	if len(all) == 0 {

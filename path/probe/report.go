@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -62,11 +61,8 @@ func (o *Options) report(ways []*way, rounds int, begin time.Time) *report.Repor
 	}
 	r := &report.Report{
 		Schema: report.Schema, Verb: "path probe", Started: begin, Listed: true,
-		Environment: report.Environment{
-			Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Seed: o.Seed,
-			More: o.circumstances(ways),
-		},
-		Warnings: []string{},
+		Environment: report.Here(o.Seed, o.circumstances(ways)),
+		Warnings:    []string{},
 	}
 	plan := trial.Plan{Seed: o.Seed}
 	for _, f := range figures {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"strings"
 	"time"
 
@@ -93,10 +92,9 @@ func share(k, n int64) float64 {
 func (r *Result) Report(o Options) *report.Report {
 	p := &report.Report{
 		Schema: report.Schema, Verb: "path run", Started: time.Now().Add(-r.Took),
-		Question: "what did the link do to the packets of " + o.Command[0] + "?",
-		Answer:   fmt.Sprintf("the command ended with status %d after %v", r.Code, r.Took.Round(time.Millisecond)),
-		Environment: report.Environment{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Seed: o.Seed,
-			More: map[string]string{"devices": r.Devices.String(), "conditions": o.Says}},
+		Question:    "what did the link do to the packets of " + o.Command[0] + "?",
+		Answer:      fmt.Sprintf("the command ended with status %d after %v", r.Code, r.Took.Round(time.Millisecond)),
+		Environment: report.Here(o.Seed, map[string]string{"devices": r.Devices.String(), "conditions": o.Says}),
 		Metrics: []report.Metric{
 			{Name: "packets", Better: "higher"}, {Name: "bytes", Unit: "B", Better: "higher"},
 			{Name: "loss", Unit: "%", Better: "lower"}, {Name: "dropped", Better: "lower"}, {Name: "refused", Better: "lower"},
