@@ -58,7 +58,12 @@ func (a *alone) figures() figureView {
 }
 
 func (a *alone) legend(r *Report) string {
-	if !a.Intervals {
+	switch {
+	case r.Observed && !a.Intervals:
+		return ""
+	case r.Observed:
+		return "Intervals at " + r.confidence() + "."
+	case !a.Intervals:
 		return "One run: no intervals."
 	}
 	return "Intervals at " + r.confidence() + "; " + r.runs() + " runs, or parts of one, behind each."

@@ -178,7 +178,9 @@ func (r *Report) measured() []pair {
 	if len(r.withEffects()) == 0 {
 		runs = r.runs()
 	}
-	add("Runs", runs)
+	if !r.Observed {
+		add("Runs", runs)
+	}
 	machine := strings.TrimSpace(e.Go + " " + strings.Trim(e.OS+"/"+e.Arch, "/"))
 	switch {
 	case e.CPUs == 1:
@@ -190,7 +192,9 @@ func (r *Report) measured() []pair {
 	if !r.Started.IsZero() {
 		add("Started", r.Started.Format("2 January 2006, 15:04 MST"))
 	}
-	add("Seed", fmt.Sprint(e.Seed))
+	if !r.Observed {
+		add("Seed", fmt.Sprint(e.Seed))
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.More)) {
 		add(strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):], e.More[name])
 	}

@@ -48,6 +48,46 @@ func TestPageStructure(t *testing.T) {
 	}
 }
 
+// What was observed, not tried, has neither runs nor a seed, in whatever form.
+func TestObserved(t *testing.T) {
+	r := &Report{Schema: Schema, Verb: "path pcap", Answer: "It was lost.", Metrics: []Metric{{Name: "lost", Unit: "%", Better: "lower"}, {Name: "stalls", Better: "lower"}},
+		Cases: []Case{{Name: "0", Values: map[string]Value{"lost": {Value: 2, Low: 1, High: 3, N: 1383}, "stalls": {Value: 7, N: 1}}}}}
+	for _, c := range []struct {
+		observed, intervals bool
+		page, text          string
+	}{
+		{false, true, "<dt>Runs</dt><dd>n=1 to 1383</dd> <dt>Seed</dt><dd>0</dd>", "Intervals at 95 %; n=1 to 1383 runs, or parts of one, behind each."},
+		{false, false, "<dt>Runs</dt><dd>n=1</dd> <dt>Seed</dt><dd>0</dd>", "One run: no intervals."},
+		{true, true, "", "Intervals at 95 %."},
+		{true, false, "", "stalls      7"},
+	} {
+		r.Observed = c.observed
+		if !c.intervals {
+			r.Cases[0].Values["lost"] = Value{Value: 2, N: 1}
+		} else {
+			r.Cases[0].Values["lost"] = Value{Value: 2, Low: 1, High: 3, N: 1383}
+		}
+		if got := strings.Join(regexp.MustCompile(`<dt>(Runs|Seed)</dt><dd>.*?</dd>`).FindAllString(rendered(t, r), -1), " "); got != c.page {
+			t.Errorf("%+v: %s", c, got)
+		}
+		var b bytes.Buffer
+		if err := r.Text(&b, TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(b.String(), c.text+"\n") {
+			t.Errorf("%+v: %s", c, &b)
+		}
+	}
+	r.Observed = true
+	var b bytes.Buffer
+	if err := r.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Parse(&b); err != nil || !again.Observed {
+		t.Error(err)
+	}
+}
+
 func TestPageEscapes(t *testing.T) {
 	s := rendered(t, profile())
 	if strings.Contains(s, "<b>is not bold") || !strings.Contains(s, "&lt;b&gt;is not bold") {

@@ -34,7 +34,9 @@ type Report struct {
 	Cases       []Case      `json:"cases"`
 	// Listed cases have an order of their own, such as that of a file; others are shown with
 	// the best first.
-	Listed   bool     `json:"listed,omitempty"`
+	Listed bool `json:"listed,omitempty"`
+	// Observed is what was there already, such as a capture: no runs stand behind its figures, and no seed.
+	Observed bool     `json:"observed,omitempty"`
 	Plots    []Plot   `json:"plots,omitempty"`
 	Tables   []Table  `json:"tables,omitempty"`
 	Warnings []string `json:"warnings"`

@@ -34,7 +34,9 @@ func (r *Report) Text(w io.Writer, o TextOptions) error {
 	if alone := r.alone(); alone != nil {
 		t.line("")
 		t.figures(alone.figures())
-		t.line(t.paint("none", t.wrap(alone.legend(r), 0)))
+		if legend := alone.legend(r); legend != "" {
+			t.line(t.paint("none", t.wrap(legend, 0)))
+		}
 	} else if rows := r.subjects(); len(rows) > 0 {
 		header, body := r.rows(rows, &t)
 		t.line("")

@@ -56,7 +56,7 @@ func (a *Analysis) Report(v View) *report.Report {
 		v.Top = 20
 	}
 	r := &report.Report{
-		Schema: report.Schema, Verb: "path pcap", Metrics: metrics, Listed: true, Started: time.Now(),
+		Schema: report.Schema, Verb: "path pcap", Metrics: metrics, Listed: true, Observed: true, Started: time.Now(),
 		Environment: report.Here(0, map[string]string{"capture": a.about(v.Of)}),
 		Warnings:    slices.Clone(a.Warnings),
 	}
