@@ -19,15 +19,12 @@ func completeFlags(c *cobra.Command) {
 		c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	words("by", "func\tone function", "line\tone line of source", "callsite\tone place where a function is called")
-	words("format", "table\tfor people", "classic\tthe columns of the study of 2019", "json\tfor programs")
 	words("latency", "http\tthe requests of net/http")
 	words("speedups", "25,50,75,100", "10,20,40,80")
 	words("duration", "30s", "1m", "5m")
 	for _, flag := range []string{"throughput", "site", "include", "exclude", "top", "window", "seed", "build"} {
 		words(flag)
 	}
-	c.MarkFlagFilename("json", "json")
-	c.MarkFlagFilename("html", "html")
 }
 
 // completePackage offers the programs of the current module, or with --test the

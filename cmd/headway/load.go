@@ -37,11 +37,10 @@ type loadFlags struct {
 	hdr                              string
 	threads                          int
 	maxRate                          float64
-	quiet                            bool
 }
 
 func newLoad() *cobra.Command {
-	x := loadFlags{out: output{format: table}}
+	x := loadFlags{}
 	c := &cobra.Command{
 		Use:   "load [flags] URL...",
 		Short: "What if there were more traffic?",
@@ -105,21 +104,16 @@ interrupted, 2 if the command line was wrong.`,
 	f.IntVar(&x.rounds, "rounds", 10, "`number` of turns of each variant")
 	f.IntVar(&x.threads, "threads", 0, "`number` of processors to use (default all)")
 	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides arrivals and order")
-	f.Var(newChoice(&x.out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
-	f.StringVar(&x.out.json, "json", "", "write the report as JSON to `FILE`")
-	f.StringVar(&x.out.html, "html", "", "write the report as one HTML page to `FILE`")
 	f.StringVar(&x.hdr, "hdr", "", "write the latencies as HDR histogram log, in ns, to `FILE`")
-	f.BoolVar(&x.quiet, "quiet", false, "no progress on standard error")
+	x.out.flags(c)
 	x.arrivals, x.protocol = "poisson", "auto"
 	for _, name := range []string{"requests", "replay"} {
 		c.MarkFlagFilename(name)
 	}
 	c.MarkFlagFilename("cacert", "pem", "crt")
-	c.MarkFlagFilename("json", "json")
-	c.MarkFlagFilename("html", "html")
 	c.MarkFlagFilename("hdr", "hlog", "hdr")
 	for name, words := range map[string][]string{
-		"arrivals": {"poisson", "constant"}, "protocol": {"auto", "h1", "h2"}, "format": {table, asJSON},
+		"arrivals": {"poisson", "constant"}, "protocol": {"auto", "h1", "h2"},
 		"find": {"p99<50ms", "p95<20ms,failed<1%"}, "method": {"GET", "HEAD", "POST", "PUT", "DELETE"},
 	} {
 		c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
@@ -147,7 +141,7 @@ func (x *loadFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return usagef("%w", err)
 	}
-	show := newDisplay(c.ErrOrStderr(), x.quiet)
+	show := newDisplay(c.ErrOrStderr(), x.out.quiet)
 	job.Progress = func(phase string, p load.Progress) {
 		e := stage.Event{Phase: phase, Elapsed: p.Elapsed, Total: p.Total}
 		e.Text = fmt.Sprintf("%.0f answers/s, p99 %v, %d busy", p.Rate, p.P99.Round(10*time.Microsecond), p.Busy)
@@ -161,7 +155,6 @@ func (x *loadFlags) run(c *cobra.Command, args []string) error {
 	if r == nil {
 		return interrupted(c.Context(), runErr, "nothing was measured yet")
 	}
-	r.Command = append([]string{"headway"}, os.Args[1:]...)
 	err = x.out.write(r, c.OutOrStdout(), show.say)
 	if x.hdr != "" {
 		if e := writeFile(x.hdr, hdr); e != nil {

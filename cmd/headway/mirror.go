@@ -17,7 +17,7 @@ import (
 
 func newMirror() *cobra.Command {
 	var (
-		out     = output{format: table}
+		out     output
 		to      string
 		dry     int
 		try     []string
@@ -25,7 +25,6 @@ func newMirror() *cobra.Command {
 		o       mirror.Options
 		metrics string
 		seed    uint64
-		quiet   bool
 		set     mirrorFlags
 	)
 	c := &cobra.Command{
@@ -91,7 +90,7 @@ command line or the config was wrong.`,
 			if err := t.Check(); len(try) > 0 && err != nil {
 				return usagef("%w", err)
 			}
-			show := newDisplay(c.ErrOrStderr(), quiet)
+			show := newDisplay(c.ErrOrStderr(), out.quiet)
 			defer show.close()
 			var r *report.Report
 			var runErr error
@@ -135,7 +134,6 @@ command line or the config was wrong.`,
 			if r == nil {
 				return interrupted(c.Context(), runErr, "nothing was found yet")
 			}
-			r.Command = append([]string{"headway"}, os.Args[1:]...)
 			err = out.write(r, c.OutOrStdout(), show.say)
 			return errors.Join(err, interrupted(c.Context(), runErr, "run the same command again, and it goes on from here"))
 		},
@@ -152,15 +150,10 @@ command line or the config was wrong.`,
 	f.DurationVar(&t.Time, "trial", time.Second, "with --try: the `TIME` of one measurement")
 	f.StringVar(&metrics, "metrics", "", "serve the progress for Prometheus at `ADDRESS`, such as :9100")
 	f.Uint64Var(&seed, "seed", 1, "`NUMBER` that decides the order of trials")
-	f.Var(newChoice(&out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
-	f.StringVar(&out.json, "json", "", "write the report as JSON to `FILE`")
-	f.StringVar(&out.html, "html", "", "write the report as one HTML page to `FILE`")
-	f.BoolVar(&quiet, "quiet", false, "no progress on standard error")
+	out.flags(c)
 	c.MarkFlagDirname("to")
-	c.MarkFlagFilename("json", "json")
-	c.MarkFlagFilename("html", "html")
 	for name, words := range map[string][]string{
-		"format": {table, asJSON}, "check": {"presence", "size", "etag"}, "protocol": {"auto", "h1", "h2"},
+		"check": {"presence", "size", "etag"}, "protocol": {"auto", "h1", "h2"},
 		"try":     {"workers=16,4,64", "idle=16,2", "request=10s,1s", "dial=30s,1s", "rate=0,100", "protocol=h1,h2", "transport=shared,per-call"},
 		"dry-run": {"5", "20", "100"}, "workers": {"4", "16", "64"}, "metrics": {":9100"},
 	} {

@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8/cwriter"
 
 	"github.com/headway-lab/headway/report"
@@ -20,11 +23,39 @@ const (
 	asJSON  = "json"
 )
 
-// output says where a report goes: to standard output, and to files.
+// output says where a report goes, to standard output and to files, and whether it is quiet meanwhile.
 type output struct {
 	format     string
 	json, html string // files; "" is none
+	quiet      bool
 }
+
+// flags adds the flags for all that. A page that o.html names already is written unless somebody says otherwise; more
+// are formats beside the two that every verb has.
+func (o *output) flags(c *cobra.Command, more ...string) {
+	o.format = table
+	formats := slices.Concat([]string{table}, more, []string{asJSON})
+	page := "write the report as one HTML page to `FILE`"
+	if o.html != "" {
+		page += "; \"\" writes none"
+	}
+	f := c.Flags()
+	f.Var(newChoice(&o.format, formats...), "format", "what goes to standard output: "+strings.Replace(oneOf(formats), table, "`"+table+"`", 1))
+	f.StringVar(&o.json, "json", o.json, "write the report as JSON to `FILE`")
+	f.StringVar(&o.html, "html", o.html, page)
+	f.BoolVar(&o.quiet, "quiet", false, "no progress on standard error")
+	c.MarkFlagFilename("json", "json")
+	c.MarkFlagFilename("html", "html")
+	says := map[string]string{table: "for people", classic: "the columns of the study of 2019", asJSON: "for programs"}
+	var completions []cobra.Completion
+	for _, word := range formats {
+		completions = append(completions, cobra.CompletionWithDesc(word, says[word]))
+	}
+	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(completions, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// commandLine is how the report came about.
+func commandLine() []string { return append([]string{"headway"}, os.Args[1:]...) }
 
 // check finds out before a long run whether the files can be written after it.
 func (o output) check() error {
@@ -48,6 +79,7 @@ func (o output) check() error {
 
 // write sends r everywhere it shall go; say tells the user which files there are.
 func (o output) write(r *report.Report, stdout io.Writer, say func(string)) error {
+	r.Command = commandLine()
 	var err error
 	switch o.format {
 	case asJSON:

@@ -22,11 +22,10 @@ type labFlags struct {
 	loss                               []string
 	size, rate, queue, reorder, lossOn string
 	trace, police, bucket              string
-	quiet                              bool
 }
 
 func newPathLab() *cobra.Command {
-	x := labFlags{out: output{format: table}}
+	x := labFlags{out: output{html: "headway-lab.html"}}
 	c := &cobra.Command{
 		Use:   "lab [flags]",
 		Short: "Compare congestion controls over emulated paths",
@@ -74,17 +73,12 @@ The exit status is 0 if all transfers were made, 1 if it failed or was interrupt
 	f.BoolVar(&x.o.Awake, "awake", true, "keep idle processors from sleeping meanwhile: those of virtual machines wake late, and packets with them")
 	f.StringVar(&x.o.Capture, "capture", "", "`DIR`ectory for captures (pcapng) of one transfer of each kind, at the server and at the client")
 	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides the order and what is lost; what TCP makes of it varies")
-	f.Var(newChoice(&x.out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
-	f.StringVar(&x.out.json, "json", "", "write the report as JSON to `FILE`")
-	f.StringVar(&x.out.html, "html", "headway-lab.html", "write the report as one HTML page to `FILE`; \"\" writes none")
-	f.BoolVar(&x.quiet, "quiet", false, "no progress on standard error")
+	x.out.flags(c)
 	x.lossOn = "data"
 	c.MarkFlagFilename("trace")
 	c.MarkFlagDirname("capture")
-	c.MarkFlagFilename("json", "json")
-	c.MarkFlagFilename("html", "html")
 	for name, words := range map[string][]string{
-		"loss-on": {"data", "ack", "both"}, "format": {table, asJSON}, "cc": {"cubic", "bbr", "reno"},
+		"loss-on": {"data", "ack", "both"}, "cc": {"cubic", "bbr", "reno"},
 	} {
 		c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -103,7 +97,7 @@ func (x *labFlags) run(c *cobra.Command, _ []string) error {
 	} else if done {
 		return ended(code)
 	}
-	show := newDisplay(c.ErrOrStderr(), x.quiet)
+	show := newDisplay(c.ErrOrStderr(), x.out.quiet)
 	defer show.close()
 	x.o.Progress = func(p lab.Progress) {
 		e := stage.Event{Phase: "transfer", Text: fmt.Sprintf("%d of %d; %s", p.Done, p.Total, p.Last), Elapsed: p.Elapsed}
@@ -117,7 +111,6 @@ func (x *labFlags) run(c *cobra.Command, _ []string) error {
 	if r == nil {
 		return interrupted(c.Context(), runErr, "nothing was measured yet")
 	}
-	r.Command = append([]string{"headway"}, os.Args[1:]...)
 	err := x.out.write(r, c.OutOrStdout(), show.say)
 	return errors.Join(err, interrupted(c.Context(), runErr, "this is what was measured until then"))
 }

@@ -20,11 +20,10 @@ type pcapFlags struct {
 	out                output
 	connection, filter string
 	top                int
-	quiet              bool
 }
 
 func newPathPcap() *cobra.Command {
-	x := pcapFlags{out: output{format: table}}
+	x := pcapFlags{}
 	c := &cobra.Command{
 		Use:   "pcap [flags] FILE...",
 		Short: "Say from a capture what limits TCP connections",
@@ -63,13 +62,7 @@ The exit status is 0 if the captures were read, 1 if reading failed or was inter
 	f.StringVar(&x.connection, "connection", "", "the connection to look at: its `NUMBER`, or an address, port excluded or not, of which the largest (default the largest of all)")
 	f.StringVar(&x.filter, "filter", "", "look only at connections with such an `END`: an address, network, port, or address:port; of several with commas, any")
 	f.IntVar(&x.top, "top", 20, "`number` of connections that are listed")
-	f.Var(newChoice(&x.out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
-	f.StringVar(&x.out.json, "json", "", "write the report as JSON to `FILE`")
-	f.StringVar(&x.out.html, "html", "", "write the report as one HTML page to `FILE`")
-	f.BoolVar(&x.quiet, "quiet", false, "no progress on standard error")
-	c.MarkFlagFilename("json", "json")
-	c.MarkFlagFilename("html", "html")
-	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{table, asJSON}, cobra.ShellCompDirectiveNoFileComp))
+	x.out.flags(c)
 	c.RegisterFlagCompletionFunc("connection", cobra.NoFileCompletions)
 	c.RegisterFlagCompletionFunc("filter", cobra.NoFileCompletions)
 	return c
@@ -95,7 +88,7 @@ func (x *pcapFlags) run(c *cobra.Command, args []string) error {
 	if err := x.out.check(); err != nil {
 		return err
 	}
-	show := newDisplay(c.ErrOrStderr(), x.quiet)
+	show := newDisplay(c.ErrOrStderr(), x.out.quiet)
 	defer show.close()
 	files := captures{names: args, stdin: c.InOrStdin()}
 	begin := time.Now()
@@ -122,7 +115,6 @@ func (x *pcapFlags) run(c *cobra.Command, args []string) error {
 		}
 	}
 	r := found.Report(v)
-	r.Command = append([]string{"headway"}, os.Args[1:]...)
 	err := x.out.write(r, c.OutOrStdout(), show.say)
 	return errors.Join(err, interrupted(c.Context(), readErr, "this is what was read until then"))
 }

@@ -26,11 +26,10 @@ type probeFlags struct {
 	try, headers, resolve  []string
 	data, protocol, cacert string
 	four, six, insecure    bool
-	quiet                  bool
 }
 
 func newPathProbe() *cobra.Command {
-	x := probeFlags{out: output{format: table}}
+	x := probeFlags{}
 	c := &cobra.Command{
 		Use:   "probe [flags] URL",
 		Short: "Where does the time of an exchange go, and what would change it?",
@@ -87,17 +86,12 @@ interrupted, 2 if the command line was wrong.`,
 	f.BoolVarP(&x.insecure, "insecure", "k", false, "accept any certificate")
 	f.StringVar(&x.cacert, "cacert", "", "`FILE` with the certificates to trust")
 	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides in which order variants take turns")
-	f.Var(newChoice(&x.out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
-	f.StringVar(&x.out.json, "json", "", "write the report as JSON to `FILE`")
-	f.StringVar(&x.out.html, "html", "", "write the report as one HTML page to `FILE`")
-	f.BoolVar(&x.quiet, "quiet", false, "no progress on standard error")
+	x.out.flags(c)
 	x.protocol = "auto"
 	c.MarkFlagFilename("cacert", "pem", "crt")
-	c.MarkFlagFilename("json", "json")
-	c.MarkFlagFilename("html", "html")
 	for name, words := range map[string][]string{
 		"try":      {"gzip,identity", "h1,h2", "new,keepalive", "ip4,ip6", "tls1.2,tls1.3", "cc=cubic,bbr"},
-		"protocol": {"auto", "h1", "h2"}, "format": {table, asJSON}, "method": {"GET", "HEAD", "POST", "PUT"},
+		"protocol": {"auto", "h1", "h2"}, "method": {"GET", "HEAD", "POST", "PUT"},
 	} {
 		c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -115,7 +109,7 @@ func (x *probeFlags) run(c *cobra.Command, args []string) error {
 	if err := x.o.Check(); err != nil {
 		return usagef("%w", err)
 	}
-	show := newDisplay(c.ErrOrStderr(), x.quiet)
+	show := newDisplay(c.ErrOrStderr(), x.out.quiet)
 	x.o.Progress = func(p probe.Progress) {
 		e := stage.Event{Phase: "probe", Elapsed: p.Elapsed, Text: fmt.Sprintf("%d of %d, %s", p.Done, p.Total, p.Last)}
 		e.Total = stage.Expected(p.Elapsed, float64(p.Done)/float64(p.Total))
@@ -126,7 +120,6 @@ func (x *probeFlags) run(c *cobra.Command, args []string) error {
 	if r == nil {
 		return interrupted(c.Context(), runErr, "nothing was measured yet")
 	}
-	r.Command = append([]string{"headway"}, os.Args[1:]...)
 	err := x.out.write(r, c.OutOrStdout(), show.say)
 	return errors.Join(err, interrupted(c.Context(), runErr, "this is what was measured until then"))
 }

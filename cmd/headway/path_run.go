@@ -139,7 +139,7 @@ func (x *runFlags) run(c *cobra.Command, command []string) (err error) {
 	}
 	if x.json != "" {
 		p := r.Report(x.o)
-		p.Command = append([]string{"headway"}, os.Args[1:]...)
+		p.Command = commandLine()
 		if e := writeFile(x.json, p.JSON); e != nil {
 			err = errors.Join(err, fmt.Errorf("--json %s: %w", x.json, plain(e)))
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"time"
 
@@ -21,8 +20,7 @@ func newProfile() *cobra.Command {
 	var (
 		o         = causal.Options{By: causal.ByFunc, Top: 10, Speedups: []int{25, 50, 75, 100}}
 		build     []string
-		out       = output{format: table, html: "headway-profile.html"}
-		quiet     bool
+		out       = output{html: "headway-profile.html"}
 		stayAwake bool
 		include   pattern
 		exclude   pattern
@@ -107,7 +105,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
 				}
 				defer k.Stop()
 			}
-			show := newDisplay(c.ErrOrStderr(), quiet)
+			show := newDisplay(c.ErrOrStderr(), out.quiet)
 			said := make(chan struct{})
 			calm := context.AfterFunc(c.Context(), func() {
 				show.say("stopping; interrupt again to quit at once")
@@ -122,7 +120,6 @@ failed or was interrupted, 2 if the command line was wrong.`,
 			if r == nil || len(r.Cases) == 0 {
 				return interrupted(c.Context(), runErr, "nothing was found yet")
 			}
-			r.Command = append([]string{"headway"}, os.Args[1:]...)
 			err = out.write(r, c.OutOrStdout(), show.say)
 			return errors.Join(err, interrupted(c.Context(), runErr, "this is what was found so far"))
 		},
@@ -145,10 +142,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
 	f.BoolVar(&o.Test, "test", false, "profile the package's tests or benchmarks")
 	f.StringArrayVar(&build, "build", nil, "`FLAGS` for go build (repeatable)")
 	f.StringVar(&o.Go, "go", "", "the go `COMMAND` to build with (default go, from PATH)")
-	f.Var(newChoice(&out.format, table, classic, asJSON), "format", "what goes to standard output: `table`, classic or json")
-	f.StringVar(&out.json, "json", "", "write the report as JSON to `FILE`")
-	f.StringVar(&out.html, "html", out.html, "write the report as one HTML page to `FILE`; \"\" writes none")
-	f.BoolVar(&quiet, "quiet", false, "no progress on standard error")
+	out.flags(c, classic)
 	completeFlags(c)
 	return c
 }

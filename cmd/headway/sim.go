@@ -17,13 +17,12 @@ import (
 
 func newSim() *cobra.Command {
 	var (
-		out          = output{format: table}
+		out          output
 		seed         uint64
 		replications int
 		requests     int
 		trace        int
 		traceFile    string
-		quiet        bool
 	)
 	c := &cobra.Command{
 		Use:   "sim [flags] FILE.star",
@@ -95,7 +94,7 @@ interrupted, 2 if the command line or the file was wrong.`,
 			if err := writable(traceFile); err != nil {
 				return usagef("--trace-file %s cannot be written: %w", traceFile, plain(err))
 			}
-			show := newDisplay(c.ErrOrStderr(), quiet)
+			show := newDisplay(c.ErrOrStderr(), out.quiet)
 			begin := time.Now()
 			var lock sync.Mutex
 			x.Progress = func(done, most int, requests int64) {
@@ -114,7 +113,6 @@ interrupted, 2 if the command line or the file was wrong.`,
 				}
 				return usagef("%s: %w", args[0], runErr)
 			}
-			r.Command = append([]string{"headway"}, os.Args[1:]...)
 			err = out.write(r, c.OutOrStdout(), show.say)
 			if trace > 0 && runErr == nil {
 				err = errors.Join(err, histories(x, trace, traceFile, out.format == table, c.OutOrStdout(), show.say))
@@ -129,13 +127,8 @@ interrupted, 2 if the command line or the file was wrong.`,
 	f.IntVar(&requests, "requests", 0, "send `N` requests a run, whatever the file says")
 	f.IntVar(&trace, "trace", 0, "print the histories of `N` requests of every case")
 	f.StringVar(&traceFile, "trace-file", "", "write histories (of 100, or --trace) for chrome://tracing and Perfetto to `FILE`")
-	f.Var(newChoice(&out.format, table, asJSON), "format", "what goes to standard output: `table` or json")
-	f.StringVar(&out.json, "json", "", "write the report as JSON to `FILE`")
-	f.StringVar(&out.html, "html", "", "write the report as one HTML page to `FILE`")
-	f.BoolVar(&quiet, "quiet", false, "no progress on standard error")
+	out.flags(c)
 	c.MarkFlagFilename("trace-file", "json")
-	c.MarkFlagFilename("json", "json")
-	c.MarkFlagFilename("html", "html")
 	return c
 }
 
