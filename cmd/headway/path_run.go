@@ -84,6 +84,7 @@ func (x *runFlags) flags(c *cobra.Command) {
 	f.Uint64Var(&x.o.Seed, "seed", 1, "`NUMBER` that decides what is lost, held back or jittered")
 	f.BoolVar(&x.local, "local", false, "only this machine can be reached, as host.headway")
 	f.Var(newChoice(&x.devices, "any", "tun", "veth"), "devices", "`KIND` of network device to use: any, tun or veth")
+	f.BoolVar(&x.o.Awake, "awake", false, "keep idle processors from sleeping meanwhile: those of virtual machines wake milliseconds late, and packets with them; for measurements")
 	f.StringVar(&x.json, "json", "", "write what the link did as JSON to `FILE`")
 	f.BoolVar(&x.quiet, "quiet", false, "do not say on standard error what the link did")
 	x.devices = "any"

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/path/link"
 )
 
@@ -30,6 +31,7 @@ type Options struct {
 	Devices    link.Devices
 	Congestion string   // of connections over the link that ask for none; "" is the system's
 	Outside    bool     // more than the host can be reached
+	Awake      bool     // idle processors are kept from sleeping meanwhile, see package awake
 	Says       string   // the conditions in a few words
 	Path       string   // of the program
 	Command    []string // its name, as it was called, and arguments
@@ -82,12 +84,22 @@ func Run(o Options, signals <-chan os.Signal) (*Result, error) {
 	says := strings.TrimPrefix(outer.says+" | "+o.Says, " | ")
 	cmd.Env = append(os.Environ(), envBlock+"="+l.Block.String(), envHost+"="+p.host.String(), envSays+"="+says)
 	cmd.Env = append(cmd.Env, o.Env...)
+	var keeper awake.Keeper
+	if o.Awake {
+		k, err := awake.Start()
+		if err != nil {
+			return nil, fmt.Errorf("--awake: %w", err)
+		}
+		keeper = *k
+	}
+	defer keeper.Stop()
 	begin := time.Now()
 	if err := l.A.Start(cmd); err != nil {
 		return nil, err
 	}
 	status := attend(cmd.Process.Pid, signals)
 	x := &Result{Took: time.Since(begin), Devices: l.Devices()}
+	keeper.Stop() // before all that is left is asked to end, which idle processes on a busy machine are slow to do
 	bury()
 	if p.relay != nil {
 		if err := p.relay.close(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"github.com/headway-lab/headway/histogram"
 	"github.com/headway-lab/headway/path/link"
 )
 
@@ -343,4 +345,33 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%v in %d bytes", k, len(b))
 		}
 	})
+}
+
+// A link that was late is told of, with what may help, unless that was done.
+func TestUnreliable(t *testing.T) {
+	var r Result
+	for range 100 {
+		r.Down.Late.Add(int64(2 * time.Millisecond))
+	}
+	for _, c := range []struct {
+		awake bool
+		want  string
+	}{
+		{false, "half of the packets were late by more than 2.0 ms; the machine was busy, or its idle processors wake late, which --awake keeps them from"},
+		{true, "half of the packets were late by more than 2.0 ms; the machine was busy"},
+	} {
+		var b bytes.Buffer
+		o := Options{Says: "as it is", Awake: c.awake, Command: []string{"true"}}
+		r.Text(&b, o)
+		if !strings.HasSuffix(b.String(), "headway: warning: unreliable: "+c.want+"\n") || !slices.Equal(r.Report(o).Warnings, []string{"unreliable: " + c.want}) {
+			t.Errorf("%s%q", &b, r.Report(o).Warnings)
+		}
+		if got := r.Report(o).Environment.More["idle processors"]; got != map[bool]string{true: "kept awake", false: "may sleep"}[c.awake] {
+			t.Error(got)
+		}
+	}
+	r.Down.Late = histogram.Histogram{}
+	if why := r.unreliable(Options{}); why != "" {
+		t.Error(why)
+	}
 }

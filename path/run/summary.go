@@ -13,15 +13,14 @@ import (
 	"github.com/headway-lab/headway/report"
 )
 
-// Text says in a line for each direction what the link did, of which says tells in words what it was asked for.
+// Text says in a line for each direction what the link did, after what it was asked for.
 func (r *Result) Text(w io.Writer, o Options) {
-	up, down := o.Up, o.Down
 	fmt.Fprintf(w, "headway: a path of %s\n", o.Says)
 	for _, d := range []struct {
 		name string
 		s    link.Stats
 		c    link.Conditions
-	}{{"up", r.Up, up}, {"down", r.Down, down}} {
+	}{{"up", r.Up, o.Up}, {"down", r.Down, o.Down}} {
 		fmt.Fprintf(w, "headway: %s: %s, %s", d.name, packets(d.s.Packets), size(d.s.Bytes))
 		if d.c.Loss > 0 && d.s.Subject > 0 {
 			low, high := effect.Wilson(d.s.Lost, d.s.Subject, 1.96)
@@ -38,21 +37,25 @@ func (r *Result) Text(w io.Writer, o Options) {
 		}
 		fmt.Fprintln(w)
 	}
-	if why := r.unreliable(up, down); why != "" {
+	if why := r.unreliable(o); why != "" {
 		fmt.Fprintln(w, "headway: warning: "+why)
 	}
 }
 
 // unreliable warns of a link that was not the one that was asked for.
-func (r *Result) unreliable(up, down link.Conditions) string {
+func (r *Result) unreliable(o Options) string {
 	var late histogram.Histogram
 	late.Merge(&r.Up.Late)
 	late.Merge(&r.Down.Late)
-	why := link.TooLate(&late, up.Delay+down.Delay)
+	why := link.TooLate(&late, o.Up.Delay+o.Down.Delay)
 	if len(why) == 0 {
 		return ""
 	}
-	return "unreliable: " + strings.Join(why, ", ") + "; the machine was busy"
+	reason := "; the machine was busy"
+	if !o.Awake {
+		reason += ", or its idle processors wake late, which --awake keeps them from"
+	}
+	return "unreliable: " + strings.Join(why, ", ") + reason
 }
 
 func packets(n int64) string {
@@ -92,9 +95,10 @@ func share(k, n int64) float64 {
 func (r *Result) Report(o Options) *report.Report {
 	p := &report.Report{
 		Schema: report.Schema, Verb: "path run", Started: time.Now().Add(-r.Took),
-		Question:    "what did the link do to the packets of " + o.Command[0] + "?",
-		Answer:      fmt.Sprintf("the command ended with status %d after %v", r.Code, r.Took.Round(time.Millisecond)),
-		Environment: report.Here(o.Seed, map[string]string{"devices": r.Devices.String(), "conditions": o.Says}),
+		Question: "what did the link do to the packets of " + o.Command[0] + "?",
+		Answer:   fmt.Sprintf("the command ended with status %d after %v", r.Code, r.Took.Round(time.Millisecond)),
+		Environment: report.Here(o.Seed, map[string]string{"devices": r.Devices.String(), "conditions": o.Says,
+			"idle processors": map[bool]string{true: "kept awake", false: "may sleep"}[o.Awake]}),
 		Metrics: []report.Metric{
 			{Name: "packets", Better: "higher"}, {Name: "bytes", Unit: "B", Better: "higher"},
 			{Name: "loss", Unit: "%", Better: "lower"}, {Name: "dropped", Better: "lower"}, {Name: "refused", Better: "lower"},
@@ -123,7 +127,7 @@ func (r *Result) Report(o Options) *report.Report {
 		}
 		p.Cases = append(p.Cases, c)
 	}
-	if why := r.unreliable(o.Up, o.Down); why != "" {
+	if why := r.unreliable(o); why != "" {
 		p.Warnings = append(p.Warnings, why)
 	}
 	return p
