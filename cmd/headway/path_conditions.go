@@ -13,6 +13,7 @@ import (
 
 	"github.com/headway-lab/headway/path/link"
 	"github.com/headway-lab/headway/path/quantity"
+	"github.com/headway-lab/headway/path/run"
 )
 
 // conditionFlags are the conditions of a path on a command line: each for both directions, or for one.
@@ -126,7 +127,7 @@ func (x *conditionFlags) says() string {
 		}
 	}
 	if len(words) == 0 {
-		return "as it is"
+		return run.AsItIs
 	}
 	return strings.Join(words, ", ")
 }

@@ -50,6 +50,9 @@ type Result struct {
 	Devices  link.Devices
 }
 
+// AsItIs is what [Options].Says says of a path without conditions.
+const AsItIs = "as it is"
+
 // What a command finds in its environment.
 const (
 	envBlock = "HEADWAY_PATH"            // the addresses of its namespace, for paths that begin there

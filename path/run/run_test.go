@@ -361,8 +361,11 @@ func TestUnreliable(t *testing.T) {
 		{true, "half of the packets were late by more than 2.0 ms; the machine was busy"},
 	} {
 		var b bytes.Buffer
-		o := Options{Says: "as it is", Awake: c.awake, Command: []string{"true"}}
+		o := Options{Says: AsItIs, Awake: c.awake, Command: []string{"true"}}
 		r.Text(&b, o)
+		if !strings.HasPrefix(b.String(), "headway: a path as it is\nheadway: up: 0 packets, 0 B\n") {
+			t.Errorf("%s", &b)
+		}
 		if !strings.HasSuffix(b.String(), "headway: warning: unreliable: "+c.want+"\n") || !slices.Equal(r.Report(o).Warnings, []string{"unreliable: " + c.want}) {
 			t.Errorf("%s%q", &b, r.Report(o).Warnings)
 		}

@@ -15,7 +15,11 @@ import (
 
 // Text says in a line for each direction what the link did, after what it was asked for.
 func (r *Result) Text(w io.Writer, o Options) {
-	fmt.Fprintf(w, "headway: a path of %s\n", o.Says)
+	of := "of "
+	if o.Says == AsItIs {
+		of = ""
+	}
+	fmt.Fprintf(w, "headway: a path %s%s\n", of, o.Says)
 	for _, d := range []struct {
 		name string
 		s    link.Stats
