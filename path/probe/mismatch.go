@@ -89,14 +89,30 @@ func heard(head []byte) speech {
 	return other
 }
 
-// A mismatch is that the server speaks something else than was tried, in words; Err is how that showed.
+// A mismatch is that the server speaks something else than was tried, in words, and what to use instead, if that is
+// known; err is how it showed.
 type mismatch struct {
-	says string
-	Err  error
+	says, use string
+	err       error
 }
 
-func (m *mismatch) Error() string { return m.says }
-func (m *mismatch) Unwrap() error { return m.Err }
+func (m *mismatch) Error() string {
+	if m.use == "" {
+		return m.says
+	}
+	return m.says + ": use " + m.use
+}
+
+func (m *mismatch) Unwrap() error { return m.err }
+
+// compared leaves out the advice where protocols are compared: it would end the comparison.
+func (w *way) compared(err error) error {
+	var m *mismatch
+	if w.Group == "protocol" && errors.As(err, &m) && strings.HasPrefix(m.use, "--protocol") {
+		return &mismatch{fmt.Sprintf("%s: there is no %s to compare", m.says, w.Name), "", err}
+	}
+	return err
+}
 
 // why says what the server speaks where that explains an error of the first exchange on a connection; else it is the error itself.
 func (x *Conn) why(err error) error {
@@ -105,36 +121,36 @@ func (x *Conn) why(err error) error {
 		return err // what came is encrypted
 	}
 	head, end := x.opening.first()
-	says := ""
+	says, use := "", ""
 	switch said := heard(head); {
 	case !secure && said == nothing && end != nil && x.HTTP2:
 		return fmt.Errorf("%w: %w", wire.ErrNoResponse, end) // the library has several words for it
 	case said == nothing || said == unclear:
 	case secure && said == speaks1:
-		says = "the server speaks HTTP without TLS: use http:// instead of https://"
+		says, use = "the server speaks HTTP without TLS", "http:// instead of https://"
 	case secure && said == speaks2:
-		says = "the server speaks HTTP/2 without TLS: use http:// instead of https://, and --protocol h2"
+		says, use = "the server speaks HTTP/2 without TLS", "http:// instead of https://, and --protocol h2"
 	case secure && said == other:
 		says = fmt.Sprintf("the server speaks no TLS: it begins with %s", shown(head))
 	case secure:
 	case said == wantsTLS || said == speaksTLS:
-		says = "the server speaks TLS: use https:// instead of http://"
+		says, use = "the server speaks TLS", "https:// instead of http://"
 	case x.HTTP2 && said == speaks1:
-		says = "the server speaks HTTP/1 without TLS, not HTTP/2: use --protocol h1"
+		says, use = "the server speaks HTTP/1 without TLS, not HTTP/2", "--protocol h1"
 	case x.HTTP2 && said == other:
 		says = fmt.Sprintf("the server speaks no HTTP/2 without TLS: it answers with %s", shown(head))
 	case !x.HTTP2 && said == speaks2:
-		says = "the server speaks HTTP/2 without TLS, not HTTP/1: use --protocol h2"
+		says, use = "the server speaks HTTP/2 without TLS, not HTTP/1", "--protocol h2"
 	case !x.HTTP2 && said == other:
 		says = fmt.Sprintf("the server speaks no HTTP: it begins with %s", shown(head))
 	}
 	if says == "" {
 		return err
 	}
-	return &mismatch{says, err}
+	return &mismatch{says, use, err}
 }
 
-var errNo2 = &mismatch{"the server does not offer HTTP/2 under TLS: use --protocol h1", errors.ErrUnsupported}
+var errNo2 = &mismatch{"the server does not offer HTTP/2 under TLS", "--protocol h1", errors.ErrUnsupported}
 
 // noProtocol says which HTTP a server under TLS does not have, where a handshake failed for want of a common one.
 func (c *Client) noProtocol(err error) error {
@@ -145,9 +161,9 @@ func (c *Client) noProtocol(err error) error {
 	case wire.HTTP2:
 		return errNo2
 	case wire.HTTP1:
-		return &mismatch{"the server does not offer HTTP/1.1 under TLS: use --protocol h2", err}
+		return &mismatch{"the server does not offer HTTP/1.1 under TLS", "--protocol h2", err}
 	}
-	return &mismatch{"the server offers neither HTTP/2 nor HTTP/1.1", err}
+	return &mismatch{"the server offers neither HTTP/2 nor HTTP/1.1 under TLS", "", err}
 }
 
 // refuses is an answer that says that TLS is wanted.

@@ -150,6 +150,28 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
+// Where protocols are compared, one that is not there is not to be had by choosing the other.
+func TestNothingToCompare(t *testing.T) {
+	try, err := ParseTry("h1,h2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{URL: "http://" + server(t, func(p *http.Protocols) { p.SetHTTP1(true) }), N: 4, Try: try}
+	if _, err := o.Run(t.Context()); err == nil || err.Error() != "h2, "+o.URL+": the server speaks HTTP/1 without TLS, not HTTP/2: there is no h2 to compare" {
+		t.Error(err)
+	}
+	o.Client.TLS = &tls.Config{InsecureSkipVerify: true}
+	o.URL = "https://" + server(t, func(p *http.Protocols) { p.SetHTTP1(true) }, "http/1.1")
+	if _, err := o.Run(t.Context()); err == nil || err.Error() != "h2, "+o.URL+": the server does not offer HTTP/2 under TLS: there is no h2 to compare" {
+		t.Error(err)
+	}
+	// Another scheme is for both.
+	o.URL = strings.Replace(o.URL, "https", "http", 1)
+	if _, err := o.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "https://") {
+		t.Error(err)
+	}
+}
+
 // A server that fails halfway through an answer speaks what was tried; nor is an interruption its fault.
 func TestNoMismatch(t *testing.T) {
 	broken := says(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", true)

@@ -132,7 +132,7 @@ func (o *Options) Run(ctx context.Context) (*report.Report, error) {
 			}
 			if err != nil && round == 0 {
 				// What fails at once will go on to: say so now.
-				return nil, fmt.Errorf("%s: %w", o.of(ways[i]), ways[i].client.guess(err, ways[i].request.URL))
+				return nil, fmt.Errorf("%s: %w", o.of(ways[i]), ways[i].compared(ways[i].client.guess(err, ways[i].request.URL)))
 			}
 			ways[i].keepRun(x, err)
 			done++
