@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/headway-lab/headway/report/style"
 )
 
 //go:embed page.tmpl page.css page.js
@@ -134,7 +136,7 @@ func (r *Report) view() *view {
 	}
 	css, _ := files.ReadFile("page.css")
 	js, _ := files.ReadFile("page.js")
-	v.CSS, v.JS = template.CSS(css), template.JS(js)
+	v.CSS, v.JS = template.CSS(style.Sheet(css)), template.JS(js)
 	if r.Answer != "" {
 		v.Title = r.Answer + " (" + v.Title + ")"
 	}

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"mime"
@@ -15,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/headway-lab/headway/report/style"
 )
 
 //go:embed page.tmpl page.css page.js theme.js world.json
@@ -47,14 +50,10 @@ func assets() (map[string]*asset, error) {
 		all[a.url] = a
 		return nil
 	}
-	for _, name := range []string{"page.css", "page.js"} {
-		body, err := files.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		if err := add(name, body); err != nil {
-			return nil, err
-		}
+	css, _ := files.ReadFile("page.css") // they are in the program
+	js, _ := files.ReadFile("page.js")
+	if err := errors.Join(add("page.css", style.Sheet(css)), add("page.js", js)); err != nil {
+		return nil, err
 	}
 	return all, add("world.svg", theWorld().svg())
 }
