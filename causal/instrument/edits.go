@@ -104,9 +104,34 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		{"signal_unix.go", "\t\tif !delayedSignal && validSIGPROF(mp, c) {\n", "\t\tif headwaySample(c, gp, mp, delayedSignal) {\n\t\t\treturn\n\t\t}\n\t\tif !delayedSignal && validSIGPROF(mp, c) {\n"},
 	},
 	"internal/sync": {
-		{"mutex.go", "func (m *Mutex) Lock() {\n\t", "func (m *Mutex) Lock() {\n\t" + pay},
+		// Lock and Unlock stay small enough to be inlined: who pays takes the slow path.
+		{"mutex.go", "\t// Fast path: grab unlocked mutex.\n\tif atomic", "\tif headwayIdle && atomic"},
+		{"mutex.go", "func (m *Mutex) lockSlow() {\n", `func (m *Mutex) lockSlow() {
+	if headwayOn != 0 {
+		headwayPay()
+		if atomic.CompareAndSwapInt32(&m.state, 0, mutexLocked) {
+			if race.Enabled {
+				race.Acquire(unsafe.Pointer(m))
+			}
+			return
+		}
+	}
+`},
 		{"mutex.go", "func (m *Mutex) TryLock() bool {\n\t", "func (m *Mutex) TryLock() bool {\n\t" + pay},
-		{"mutex.go", "func (m *Mutex) Unlock() {\n\t", "func (m *Mutex) Unlock() {\n\t" + pay},
+		{"mutex.go", "\tnew := atomic.AddInt32(&m.state, -mutexLocked)\n\tif new != 0 {\n", `	new := int32(headwayUnpaid)
+	if headwayIdle {
+		new = atomic.AddInt32(&m.state, -mutexLocked)
+	}
+	if new != 0 {
+`},
+		{"mutex.go", "func (m *Mutex) unlockSlow(new int32) {\n", `func (m *Mutex) unlockSlow(new int32) {
+	if new == headwayUnpaid {
+		headwayPay()
+		if new = atomic.AddInt32(&m.state, -mutexLocked); new == 0 {
+			return
+		}
+	}
+`},
 		{"mutex.go", "\t\t\truntime_doSpin()\n\t\t\titer++\n", "\t\t\tif headwayOn == 0 {\n\t\t\t\truntime_doSpin()\n\t\t\t\titer++\n\t\t\t} else if headwaySpin() {\n\t\t\t\titer++\n\t\t\t}\n"},
 		{"mutex.go", "\t\t\t\tbreak // locked the mutex with CAS\n", "\t\t\t\tif headwayOn != 0 && iter > 0 {\n\t\t\t\t\theadwayLift()\n\t\t\t\t}\n\t\t\t\tbreak // locked the mutex with CAS\n"},
 	},
@@ -135,6 +160,14 @@ func headwayLift()
 
 //go:linkname headwaySpin runtime.headwaySpin
 func headwaySpin() bool
+
+// headwayIdle is headwayOn == 0: one less for the inliner, which is what Unlock has left.
+//
+//go:linkname headwayIdle runtime.headwayIdle
+var headwayIdle bool
+
+// headwayUnpaid is no state of a mutex: nothing was done yet.
+const headwayUnpaid = -1 << 31
 `,
 	"sync": hookDecls,
 	"internal/poll": `
