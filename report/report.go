@@ -52,7 +52,7 @@ type Environment struct {
 	Arch string            `json:"arch"`
 	CPUs int               `json:"cpus"`
 	Seed uint64            `json:"seed"`
-	More map[string]string `json:"more,omitempty"` // verb-specific, such as the sampling clock
+	More map[string]string `json:"more,omitempty"` // verb-specific, such as how long a window is
 }
 
 // Here is the environment of this process, which measures; more is what only its verb can say.
