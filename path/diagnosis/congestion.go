@@ -39,20 +39,23 @@ func (e *Evidence) congestion(left float64) []claim {
 	switch {
 	case e.spurious(resent, lost) && (e.Reordered.Over(2) || !e.bloated()):
 		return claims(Reordering, 1)
-	case lost >= 2 && rate > policedLoss && e.policed() && e.atPolicer(lost, rate):
+	case lost >= 2 && rate > policedLoss && e.policed() && e.atPolicer(lost, rate), rate > .05 && e.bucket():
 		return claims(Policer, 1)
 	case e.bloated():
 		return claims(Bufferbloat, 1)
 	case lost >= 2 && quiet && !e.queued():
 		sure := 1.0
-		if e.maybePoliced(rate) || e.grown(lost) {
+		switch {
+		case e.maybePoliced(lost, rate) || e.notChance(lost):
 			sure = .4
+		case e.Side == AtReceiver:
+			sure = .7 // that something was lost, not why
 		}
 		return claims(Loss, sure)
 	case lost >= 2 && !quiet && e.policed():
 		// A rate, and a queue in front of it; one that drops so much has hardly any.
 		sure := 1.0
-		if rate > .1 {
+		if rate > .1 || e.passed() > .5 {
 			sure = .4
 		}
 		return claims(Bottleneck, sure)
@@ -82,7 +85,7 @@ func (e *Evidence) policed() bool {
 }
 
 // maybePoliced says that losses may be something else than chance.
-func (e *Evidence) maybePoliced(rate float64) bool {
+func (e *Evidence) maybePoliced(lost, rate float64) bool {
 	if e.Side == AtReceiver {
 		// Or what came twice was late, and not lost.
 		return e.PolicedFit.Over(.3) || e.Spurious.Over(2.5)
@@ -91,14 +94,14 @@ func (e *Evidence) maybePoliced(rate float64) bool {
 		return true // some were only late
 	}
 	// Policers drop a tenth and more of what comes (Flach et al.).
-	return rate > policedLoss && e.PolicedFit.Over(.4) || rate > .1
+	return rate > policedLoss && e.PolicedFit.Over(.4) && !e.byChance(lost) || rate > .1
 }
 
 // atPolicer says that what a token bucket explains is no queue's doing either: a policer delays nothing. A path whose queue is
 // shorter than that shows drops few, of the windows that outgrow it; a policer, many (Flach et al.: a fifth).
 func (e *Evidence) atPolicer(lost, rate float64) bool {
 	switch {
-	case !e.lossAt(1.1, .005) || e.LossFlight.Under(.58):
+	case !e.lossAt(1.1, .005) || e.LossFlight.Under(.58) || e.passed() < .4:
 		return false
 	case e.Side != AtReceiver && rate < .05:
 		return e.PolicedFit.Over(.95) && e.clumped(lost)
@@ -106,13 +109,53 @@ func (e *Evidence) atPolicer(lost, rate float64) bool {
 	return true
 }
 
+// passed is how much of what a bucket, or a queue, held at the first loss had come by at once: all of a bucket, and next to nothing of a queue.
+// Where that is not known it is between the two.
+func (e *Evidence) passed() float64 {
+	room, ok := e.LossRoom.Get()
+	switch {
+	case !ok || !e.LossPassed.Known():
+		return .4
+	case room <= 0 || e.delay() < .02: // so little passes anyway, as acknowledgements and processors are late
+		return 0
+	}
+	return e.LossPassed.Or(0) / room
+}
+
+// delay is what a queue of that size would have delayed by, s.
+func (e *Evidence) delay() float64 { return e.LossRoom.Or(0) * 8 / max(e.LossRate.Or(0), 1) }
+
+// bucket says that what overflows is no queue: what it held had come by at once, and was not delayed.
+func (e *Evidence) bucket() bool {
+	return e.overflowed() && e.passed() > .8 && e.lossAt(1.1, .005) && e.MaxRTT.Known() && e.MaxRTT.Or(0)-e.MinRTT.Or(0) < e.delay()/2
+}
+
+// notChance says that losses came when too much had been sent, too often and too clearly for chance: a queue that is too short
+// to show in the round trip overflows, or a policer's bucket is empty.
+func (e *Evidence) notChance(lost float64) bool {
+	return e.overflowed() || e.grown(lost)
+}
+
+// overflowed says so of what a capture tells. Once is no sign: the first loss ends slow start, so that nothing is sent faster after it.
+func (e *Evidence) overflowed() bool {
+	full, times := e.LossFull.Or(0), e.LossTimes.Or(0)
+	return full > .7 && times > 1.5 && meanOver(full, times) < .005
+}
+
+// byChance says that they did not: a queue or bucket would have shown.
+func (e *Evidence) byChance(lost float64) bool {
+	return e.LossFull.Under(.7) && e.LossTimes.Over(4.5) && !e.grown(lost)
+}
+
 // grown says that losses come in clumps, and when much is in flight: not by chance, but because a queue that is too short to
 // show in the round trip overflows, or a policer's bucket is empty.
 func (e *Evidence) grown(lost float64) bool {
-	if !e.LossEvents.Over(2.5) || lost < 8 {
+	times := e.LossEvents.Or(0)
+	if times < 2 || !e.LossFlight.Known() {
 		return false
 	}
-	return e.LossFlight.Over(.72) && e.clumped(lost) || e.LossFlight.Over(.8) && e.LossEvents.Over(11.5)
+	p := meanOver(e.LossFlight.Or(0), times)
+	return p < .025 && lost >= 8 && e.clumped(lost) || p < .001
 }
 
 // clumped says that losses come several at a time.

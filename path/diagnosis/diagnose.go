@@ -249,10 +249,16 @@ func (e *Evidence) idle() float64 {
 	if e.AckWaits.Over(1.5 * e.Silences.Or(0)) {
 		return 0
 	}
-	if e.Silences.Over(2.5) && !(e.LossEvents.Over(e.Silences.Or(0) / 3)) {
+	if e.Silences.Over(2.5) && !(e.LossEvents.Over(e.Silences.Or(0) / 3)) && !e.waitsInQueue() {
 		return e.Silent.Or(0)
 	}
 	return 0
+}
+
+// waitsInQueue says that round trips are longer than the silences at a receiver can have made them, so that a queue has, and a silence says nothing.
+func (e *Evidence) waitsInQueue() bool {
+	silence := e.Silent.Or(0) * e.Duration.Or(0) / max(e.Silences.Or(1), 1)
+	return e.Side == AtReceiver && e.RTT.Over(silence+1.5*e.trip().Or(0))
 }
 
 // windowFull is the time for which the receiver's window was the limit.

@@ -71,6 +71,37 @@ func TestCauses(t *testing.T) {
 		{"a short queue that a bucket explains", bulk(func(e *Evidence) {
 			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(32), Is(6), Is(.052), Is(.81), Is(.88), Is(4e6)
 		}), NotClear, "a policer"},
+		{"a short queue at a low rate, in clumps", bulk(func(e *Evidence) {
+			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit = Is(1218), Is(36), Is(15), Is(.055), Is(.65), Is(.2)
+		}), NotClear, "a queue too short to show"},
+		{"losses by chance when much happened to be in flight", bulk(func(e *Evidence) {
+			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight = Is(8), Is(8), Is(.051), Is(.73)
+		}), Loss, ""},
+		{"a short queue, from a capture, that looks like a policer", bulk(func(e *Evidence) { // one of 10 KB before 10 Mbit/s
+			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(1180), Is(18), Is(4), Is(.0513), Is(.63), Is(.98), Is(6.4e6)
+			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.998), Is(5), Is(8.7e6), Is(11e3), Is(0)
+		}), NotClear, "when more than 11 KB above 8.7 Mbit/s had been sent"},
+		{"a policer, from a capture, that a line does not fit", bulk(func(e *Evidence) {
+			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(93), Is(3), Is(.05), Is(.73), Is(.03), Is(7e6)
+			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.81), Is(8), Is(4.4e6), Is(56e3), Is(56e3)
+		}), Policer, "4.4 Mbit/s have been used up and not otherwise, and of what was sent faster up to 56 KB came by at once, where a queue would have delayed it by 102 ms"},
+		{"a queue that had let through as much, later", bulk(func(e *Evidence) {
+			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.MaxRTT = Is(93), Is(3), Is(.05), Is(.73), Is(.15)
+			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.81), Is(8), Is(4.4e6), Is(56e3), Is(56e3)
+		}), NotClear, "or a policer"},
+		{"chance, from a capture, that a bucket explains", bulk(func(e *Evidence) {
+			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(18), Is(16), Is(.051), Is(.5), Is(.57), Is(4e6)
+			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.56), Is(16), Is(3.8e6), Is(4e3), Is(2.6e3)
+		}), Loss, "18 of 700"},
+		{"losses that a receiver sees", bulk(func(e *Evidence) {
+			e.Side, e.Resent, e.LossEvents, e.OutOfOrder, e.CwndFull = AtReceiver, Value{}, Is(6), Is(90), Value{}
+		}), Loss, "a short queue has no room for them or a policer drops them cannot be told from this end"},
+		{"silences behind a queue", bulk(func(e *Evidence) {
+			e.Side, e.Resent, e.Idle, e.CwndFull, e.LossEvents, e.Silent, e.Silences, e.RTT = AtReceiver, Value{}, Value{}, Value{}, Is(0), Is(.5), Is(10), Is(.4)
+		}), Bufferbloat, "from 50 ms to 400 ms"},
+		{"silences of a program", bulk(func(e *Evidence) {
+			e.Side, e.Resent, e.Idle, e.CwndFull, e.LossEvents, e.Silent, e.Silences, e.RTT = AtReceiver, Value{}, Value{}, Value{}, Is(0), Is(.9), Is(10), Is(.15)
+		}), Application, "10 times for longer"},
 		{"chance that a bucket explains", bulk(func(e *Evidence) {
 			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(15), Is(14), Is(.051), Is(.5), Is(.8), Is(4e6)
 		}), NotClear, ""},

@@ -108,6 +108,11 @@ type Evidence struct {
 	// LossFlight is the probability that more was in flight when a segment that was lost left than when one that arrived
 	// did: .5 where chance loses them, more where they are lost because much was in flight (see [Growth]).
 	LossFlight Value
+	// What a full queue or an empty bucket would explain of them; only a capture tells (see [FindOverflow]).
+	LossFull, LossTimes Value
+	LossRate            Value // at which that would drain, bit/s
+	LossRoom            Value // what it would have held, bytes
+	LossPassed          Value // what of that had come by at once
 	// Plateau is the rate at which the last three quarters of the transfer arrived, and
 	// PlateauSpread the coefficient of variation of the rate in tenths of it.
 	Plateau, PlateauSpread Value

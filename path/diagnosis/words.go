@@ -36,6 +36,9 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 			s += fmt.Sprintf(": %.0f of %.0f segments were lost (%s)", lost, e.Segments.Or(0), percent(lost/max(e.Segments.Or(1), 1)))
 		} else if e.LossEvents.Known() {
 			s += fmt.Sprintf(": %.0f gaps took a round trip or longer to fill, so that what was missing had to be sent again", e.LossEvents.Or(0))
+			if e.Side == AtReceiver {
+				s += "; whether chance loses packets, a short queue has no room for them or a policer drops them cannot be told from this end"
+			}
 		}
 		if e.LossRTT.Known() && e.MinRTT.Known() {
 			s += fmt.Sprintf(", at a round trip of %s where the least is %s", seconds(e.LossRTT), seconds(e.MinRTT))
@@ -44,7 +47,9 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 			}
 		}
 		switch {
-		case e.grown(lost):
+		case e.overflowed():
+			s += fmt.Sprintf(", when more than %s above %s had been sent, as a queue too short to show in the round trip drops them, or a policer", size(e.LossRoom.Or(0)), bits(e.LossRate.Or(0)))
+		case e.notChance(lost):
 			s += ", in clumps and when much was in flight, as a queue too short to show in the round trip drops them, or a policer"
 		case e.LossEvents.Over(0) && e.LossEvents.Under(2) && lost >= 8:
 			s += ", all at one time: a burst of errors, or a queue too short to show in the round trip"
@@ -90,7 +95,14 @@ func explain(c Cause, share float64, e *Evidence) (sentence, advice string) {
 				e.InitialWindow.Or(0), e.rounds(e.InitialWindow.Or(1)), seconds(e.MinRTT), e.rounds(usualWindow), took),
 			"begin with 10 segments (RFC 6928): ip route change ... initcwnd 10 at the sender"
 	case Policer:
-		s := fmt.Sprintf("%s went with what a policer leaves: losses come when %s have been used up and not otherwise", took, bits(e.PolicedRate.Or(0)))
+		rate := e.PolicedRate
+		if e.bucket() {
+			rate = e.LossRate
+		}
+		s := fmt.Sprintf("%s went with what a policer leaves: losses come when %s have been used up and not otherwise", took, bits(rate.Or(0)))
+		if e.bucket() {
+			s += fmt.Sprintf(", and of what was sent faster up to %s came by at once, where a queue would have delayed it by %s", size(e.LossPassed.Or(0)), span(e.delay()))
+		}
 		if e.Resent.Known() && e.Side != AtReceiver {
 			s += fmt.Sprintf(", %s of the segments", percent(e.lost()/max(e.Segments.Or(1), 1)))
 		}
@@ -137,7 +149,10 @@ func unclear(e *Evidence, others []Part) (sentence, advice string) {
 	}
 	if len(others) > 0 && others[0].Cause == Loss && others[0].Share >= leastShare && (len(others) == 1 || others[0].Share > leastLead*others[1].Share) {
 		why := "; whether chance loses them, a short queue overflows or a policer drops them cannot be told from here"
-		if e.grown(e.lost()) {
+		switch {
+		case e.Side == AtReceiver:
+			why = "" // said already
+		case e.notChance(e.lost()):
 			why = "; which of these it is cannot be told from here"
 		}
 		return others[0].Sentence + why,
