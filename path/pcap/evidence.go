@@ -46,7 +46,7 @@ func (c *Connection) Evidence() diagnosis.Evidence {
 	e.RTT = diagnosis.Is(h.RTTs.quantile(.5, h.First))
 	e.MaxRTT = diagnosis.Is(h.RTTs.quantile(.95, h.First))
 	e.LossRTT = diagnosis.Is(h.LossRTT.quantile(.5, 0))
-	e.LossFlight = h.growth()
+	h.growth(&e)
 	e.Plateau, e.PlateauSpread = h.plateau()
 	if h.Bytes == 0 {
 		return e
@@ -98,18 +98,69 @@ func (c *Connection) Evidence() diagnosis.Evidence {
 	return e
 }
 
-// growth says whether segments were lost when much was in flight.
-func (h *half) growth() diagnosis.Value {
+// growth says whether segments were lost when much was in flight, or a queue full.
+func (h *half) growth(e *diagnosis.Evidence) {
 	if !h.realLoss() || h.shift > 3 || len(h.Flights.all) == 0 {
-		return diagnosis.Value{}
+		return
 	}
 	mss := float64(h.full())
+	at := h.left()
 	sent := make([]diagnosis.Sent, len(h.log))
+	var left []diagnosis.Left
 	for i := range h.log {
-		e := &h.log[i]
-		sent[i] = diagnosis.Sent{Flight: h.Flights.value(e.at), Arrived: e.passed(mss) / mss, Lost: max(float64(e.lost), 0)}
+		x := &h.log[i]
+		arrived, lost := x.passed(mss)/mss, max(float64(x.lost), 0)
+		sent[i] = diagnosis.Sent{Flight: h.Flights.value(x.at), Arrived: arrived, Lost: lost}
+		if at != nil {
+			left = append(left, diagnosis.Left{At: at[i], Arrived: arrived, Lost: lost})
+		}
 	}
-	return diagnosis.Growth(sent)
+	delivered := make([]diagnosis.Progress, len(h.Progress.all))
+	for i, p := range h.Progress.all {
+		delivered[i] = diagnosis.Progress{At: float64(p.at) / 1e9, Bytes: p.v / mss}
+	}
+	o := diagnosis.FindOverflow(left, delivered, float64(h.least())/1e9)
+	e.LossFull, e.LossTimes = diagnosis.Is(o.Full), diagnosis.Is(o.Times)
+	e.LossRate, e.LossRoom, e.LossPassed = diagnosis.Is(o.Rate*mss*8), diagnosis.Is(o.Room*mss), diagnosis.Is(o.Passed*mss)
+	e.LossFlight = diagnosis.Growth(sent)
+}
+
+// left is when the entries of the log left the sender, s: as seen near it, and elsewhere by its own clock; nil where that is not known.
+func (h *half) left() []float64 {
+	at := make([]float64, len(h.log))
+	for i := range h.log {
+		at[i] = float64(h.log[i].at) / 1e9
+	}
+	if !h.shifted() {
+		return at
+	}
+	first, last := -1, -1
+	for i := range h.log {
+		if h.log[i].stamp != 0 {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	ticks := float64(int32(h.log[last].stamp - h.log[first].stamp))
+	begin := at[first]
+	tick := (at[last] - begin) / ticks
+	if ticks < 50 || !(tick > 0 && tick < 5e-3) {
+		return nil
+	}
+	// When one that was lost left is not seen, only when the one before it did. That is taken of all, so that nothing tells them apart.
+	before := begin
+	for i := range h.log {
+		at[i] = before
+		if s := h.log[i].stamp; s != 0 {
+			before = begin + tick*float64(int32(s-h.log[first].stamp))
+		}
+	}
+	return at
 }
 
 // exchange is the time of all that was spoken, ns.

@@ -116,6 +116,7 @@ type sent struct {
 	bytes int32
 	lost  int32
 	again int32
+	stamp uint32 // the sender's clock, 0 where it is not known
 }
 
 // print tells a packet from others, to find those captured twice.

@@ -27,6 +27,7 @@ func (h *half) gap(off int64, s *segment) {
 // add takes new data behind all others.
 func (h *half) add(p piece, now int64) {
 	p.entry = h.write(now, p.end-p.off)
+	h.entry(p.entry).stamp = p.stamp
 	h.insert(len(h.pieces), p)
 }
 

@@ -79,6 +79,7 @@ func (h *half) overtaken(s *segment, off, end int64) bool {
 // fill notes that the pieces from i up to end have come by again, or at last.
 func (h *half) fill(i int, end int64, s *segment, late bool) {
 	entry := h.write(s.at, 0)
+	h.entry(entry).stamp = s.tsval
 	for ; i < len(h.pieces) && h.pieces[i].off < end; i++ {
 		p := &h.pieces[i]
 		e := h.entry(entry)
