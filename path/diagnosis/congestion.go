@@ -14,7 +14,11 @@ func (e *Evidence) queued() bool {
 // bloated says that they wait for long.
 func (e *Evidence) bloated() bool {
 	least, rtt := e.MinRTT.Or(0), e.RTT.Or(0)
-	return e.queued() && rtt > 2*least && rtt-least > .05
+	if !e.queued() || rtt <= 2*least {
+		return false
+	}
+	// Where nothing was lost the queue is longer than it was ever seen to be.
+	return rtt-least > .05 || e.Side != AtReceiver && e.Resent.Under(.5) && e.MaxRTT.Over(least+.05)
 }
 
 // congestion divides what was left to the congestion window: why was it small, or the path full?

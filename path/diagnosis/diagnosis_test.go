@@ -109,6 +109,10 @@ func TestCauses(t *testing.T) {
 			e.Resent, e.LossEvents, e.LossRTT, e.RTT = Is(60), Is(3), Is(.3), Is(.28)
 		}), Bufferbloat, "from 50 ms to 280 ms"},
 		{"short queue", bulk(func(e *Evidence) { e.RTT = Is(.085) }), Bottleneck, "4.0 Mbit/s"},
+		{"a queue that was never full", bulk(func(e *Evidence) { e.MinRTT, e.RTT, e.MaxRTT = Is(.032), Is(.072), Is(.103) }), Bufferbloat, "from 32 ms to 72 ms"},
+		{"the same, and full", bulk(func(e *Evidence) {
+			e.MinRTT, e.RTT, e.MaxRTT, e.Resent, e.LossEvents, e.LossRTT = Is(.032), Is(.072), Is(.103), Is(4), Is(1), Is(.09)
+		}), Bottleneck, "4.0 Mbit/s"},
 		{"a window behind a full queue", bulk(func(e *Evidence) { e.WindowFull, e.RTT = Is(.9), Is(.4) }), Bufferbloat, ""},
 		{"reordering", bulk(func(e *Evidence) { e.Resent, e.Spurious, e.LossEvents, e.Reordered = Is(20), Is(19), Is(15), Is(3) }), Reordering, "had 19 of them already"},
 		{"reordering, seen by its kernel only", bulk(func(e *Evidence) { e.Resent, e.Spurious, e.LossEvents = Is(11), Is(11), Is(8) }), Reordering, "had 11 of them"},
