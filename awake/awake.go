@@ -109,14 +109,22 @@ func stay(args []string) error {
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("moving to processor %d: %w", cpu, err)
 	}
-	// The weakest class there is: it runs only where nothing else would. The nice
-	// value lets statistics tell its time from other work.
-	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, 19); err != nil {
-		return fmt.Errorf("stepping back: %w", err)
+	now, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return fmt.Errorf("asking for the scheduling class: %w", err)
 	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Nice: 19}
-	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
-		return fmt.Errorf("choosing the idle scheduling class: %w", err)
+	if now.Policy != unix.SCHED_IDLE {
+		// The weakest class there is: it runs only where nothing else would. The nice
+		// value lets statistics tell its time from other work.
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, 19); err != nil {
+			return fmt.Errorf("stepping back: %w", err)
+		}
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Nice: 19}
+		if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
+			return fmt.Errorf("choosing the idle scheduling class: %w", err)
+		}
+		// That was this thread. The runtime's others, which wake a hundred times a second, inherit it in a new beginning.
+		return fmt.Errorf("beginning again: %w", unix.Exec("/proc/self/exe", os.Args, os.Environ()))
 	}
 	// The group's own weight, the least there is. Without such groups there is no such file.
 	os.WriteFile("/proc/self/autogroup", []byte("19"), 0)

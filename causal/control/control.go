@@ -71,17 +71,22 @@ func (b *Block) TextBase() uint64 { return b.word(offText).Load() }
 
 // SetOn switches the accounting. It stays on from the first baseline to the last experiment.
 func (b *Block) SetOn(on bool) {
-	v := uint64(0)
+	b.flag(flagCharges, on)
+}
+
+func (b *Block) flag(f uint64, on bool) {
 	if on {
-		v = 1
+		b.word(offOn).Or(f)
+	} else {
+		b.word(offOn).And(^f)
 	}
-	b.word(offOn).Store(v)
 }
 
 // SetSample sets the mean time between two looks at what the program's threads run, in ns; 0 stops sampling.
 func (b *Block) SetSample(period int64) {
 	b.word(offSample).Store(uint64(period))
 	b.word(offGen).Add(1)
+	b.flag(flagSamples, period > 0)
 }
 
 // SetWeight sets the speed-up of a mark: 0 to One, or Inherit.

@@ -91,10 +91,15 @@ func TestSettings(t *testing.T) {
 		t.Error("SetOn does not switch")
 	}
 	b.SetSample(1e6)
-	b.SetSample(0)
-	if b.word(offSample).Load() != 0 || b.word(offGen).Load() != 2 {
-		t.Error("every setting of the sampling has a generation")
+	if b.word(offSample).Load() != 1e6 || b.word(offOn).Load() != flagSamples {
+		t.Error("SetSample does not switch")
 	}
+	b.SetOn(true)
+	b.SetSample(0)
+	if b.word(offSample).Load() != 0 || b.word(offGen).Load() != 2 || b.word(offOn).Load() != flagCharges {
+		t.Error("every setting of the sampling has a generation, and leaves the accounting alone")
+	}
+	b.SetOn(false)
 	b.SetForgive(7)
 	if b.signed(offForgive).Load() != 7 {
 		t.Error("SetForgive does not store")

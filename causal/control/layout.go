@@ -43,6 +43,10 @@ const (
 	offRing  = offCalls + MaxP*MaxID*8
 	size     = offRing + ring*record
 
+	// What the program does, in the word at offOn.
+	flagCharges = 1
+	flagSamples = 2
+
 	// NamedBase is the number of the first point of package progress.
 	NamedBase = MaxPoint - MaxName/2
 
