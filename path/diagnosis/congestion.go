@@ -107,8 +107,10 @@ func (e *Evidence) atPolicer(lost, rate float64) bool {
 	switch {
 	case !e.lossAt(1.1, .005) || e.LossFlight.Under(.58) || e.passed() < .4:
 		return false
+	case e.Side != AtReceiver && !e.clumped(lost): // an empty bucket drops several
+		return false
 	case e.Side != AtReceiver && rate < .05:
-		return e.PolicedFit.Over(.95) && e.clumped(lost)
+		return e.PolicedFit.Over(.95)
 	}
 	return true
 }
@@ -118,6 +120,8 @@ func (e *Evidence) atPolicer(lost, rate float64) bool {
 func (e *Evidence) passed() float64 {
 	room, ok := e.LossRoom.Get()
 	switch {
+	case !ok && e.LossPassed.Known() && e.LossPassed.Or(0)*8 < .02*e.PolicedRate.Or(0): // no bucket's worth
+		return 0
 	case !ok || !e.LossPassed.Known():
 		return .4
 	case room <= 0 || e.delay() < .02: // so little passes anyway, as acknowledgements and processors are late
@@ -131,7 +135,7 @@ func (e *Evidence) delay() float64 { return e.LossRoom.Or(0) * 8 / max(e.LossRat
 
 // bucket says that what overflows is no queue: what it held had come by at once, and was not delayed.
 func (e *Evidence) bucket() bool {
-	return e.overflowed() && e.passed() > .8 && e.lossAt(1.1, .005) && e.MaxRTT.Known() && e.MaxRTT.Or(0)-e.MinRTT.Or(0) < e.delay()/2
+	return e.overflowed() && e.passed() > .8 && e.passed() < 1.4 && e.lossAt(1.1, .005) && e.MaxRTT.Known() && e.MaxRTT.Or(0)-e.MinRTT.Or(0) < e.delay()/2
 }
 
 // notChance says that losses came when too much had been sent, too often and too clearly for chance: a queue that is too short

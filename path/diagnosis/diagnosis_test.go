@@ -85,6 +85,19 @@ func TestCauses(t *testing.T) {
 			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(93), Is(3), Is(.05), Is(.73), Is(.03), Is(7e6)
 			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.81), Is(8), Is(4.4e6), Is(56e3), Is(56e3)
 		}), Policer, "4.4 Mbit/s have been used up and not otherwise, and of what was sent faster up to 56 KB came by at once, where a queue would have delayed it by 102 ms"},
+		{"more came by at once than the bucket holds", bulk(func(e *Evidence) { // bursts of errors
+			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit = Is(477), Is(75), Is(11), Is(.051), Is(.57), Is(.19)
+			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.75), Is(12), Is(1.06e6), Is(6.8e3), Is(12.8e3)
+		}), NotClear, ""},
+		{"one by one, as no bucket drops", bulk(func(e *Evidence) {
+			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(395), Is(23), Is(16), Is(.054), Is(.65), Is(.73), Is(1.3e6)
+		}), NotClear, ""},
+		{"no bucket's worth came by", bulk(func(e *Evidence) { // bbr before a short queue
+			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate, e.LossPassed = Is(1483), Is(299), Is(5), Is(.054), Is(.8), Is(.75), Is(10.8e6), Is(5e3)
+		}), NotClear, "or a policer"},
+		{"a bucket's worth came by", bulk(func(e *Evidence) {
+			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate, e.LossPassed = Is(1483), Is(299), Is(5), Is(.054), Is(.8), Is(.75), Is(10.8e6), Is(50e3)
+		}), Policer, "11 Mbit/s"},
 		{"a queue that had let through as much, later", bulk(func(e *Evidence) {
 			e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.MaxRTT = Is(93), Is(3), Is(.05), Is(.73), Is(.15)
 			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.81), Is(8), Is(4.4e6), Is(56e3), Is(56e3)

@@ -112,7 +112,7 @@ type Evidence struct {
 	LossFull, LossTimes Value
 	LossRate            Value // at which that would drain, bit/s
 	LossRoom            Value // what it would have held, bytes
-	LossPassed          Value // what of that had come by at once
+	LossPassed          Value // what of that, or from TCP_INFO of what PolicedRate does not explain, had come by at once before
 	// Plateau is the rate at which the last three quarters of the transfer arrived, and
 	// PlateauSpread the coefficient of variation of the rate in tenths of it.
 	Plateau, PlateauSpread Value

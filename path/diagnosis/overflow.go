@@ -55,12 +55,18 @@ func FindOverflow(all []Left, delivered []Progress, trip float64) Overflow {
 		}
 	}
 	// Until the acknowledgements of what was sent with the first loss are there, and before that of what was sent again is.
-	level := 0.0
-	for i := 1; i < len(delivered) && delivered[i].At <= all[first].At+1.2*trip; i++ {
-		level = max(level-o.Rate*(delivered[i].At-delivered[i-1].At), 0) + delivered[i].Bytes - delivered[i-1].Bytes
-		o.Passed = max(o.Passed, level)
-	}
+	o.Passed = atOnce(delivered, all[first].At+1.2*trip, o.Rate)
 	return o
+}
+
+// atOnce is the most that had come by until then of what a rate does not explain.
+func atOnce(delivered []Progress, until, rate float64) float64 {
+	level, most := 0.0, 0.0
+	for i := 1; i < len(delivered) && delivered[i].At <= until; i++ {
+		level = max(level-rate*(delivered[i].At-delivered[i-1].At), 0) + delivered[i].Bytes - delivered[i-1].Bytes
+		most = max(most, level)
+	}
+	return most
 }
 
 // queue drains at a rate.

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"slices"
 	"time"
 
 	"github.com/headway-lab/headway/path/tcpinfo"
@@ -248,4 +249,8 @@ func (s *senderCourse) losses(e *Evidence) {
 	e.TimedOut = Is(min(timedOut/s.took, 1))
 	e.Plateau, e.PlateauSpread = plateau(course)
 	e.PolicedRate, e.PolicedFit = TokenBucket(course)
+	if rate, ok := e.PolicedRate.Get(); ok {
+		first := slices.IndexFunc(course, func(p Progress) bool { return p.Lost > 0 })
+		e.LossPassed = Is(atOnce(course, course[first].At, rate/8))
+	}
 }
