@@ -133,8 +133,11 @@ func (e *Evidence) passed() float64 {
 // delay is what a queue of that size would have delayed by, s.
 func (e *Evidence) delay() float64 { return e.LossRoom.Or(0) * 8 / max(e.LossRate.Or(0), 1) }
 
-// bucket says that what overflows is no queue: what it held had come by at once, and was not delayed.
+// bucket says that what overflows is no queue: what it held had come by at once, more than the initial window that always does, and was not delayed.
 func (e *Evidence) bucket() bool {
+	if !e.LossPassed.Over(1.2 * usualWindow * e.MSS.Or(1448)) {
+		return false
+	}
 	return e.overflowed() && e.passed() > .8 && e.passed() < 1.4 && e.lossAt(1.1, .005) && e.MaxRTT.Known() && e.MaxRTT.Or(0)-e.MinRTT.Or(0) < e.delay()/2
 }
 

@@ -89,6 +89,10 @@ func TestCauses(t *testing.T) {
 			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit = Is(477), Is(75), Is(11), Is(.051), Is(.57), Is(.19)
 			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.75), Is(12), Is(1.06e6), Is(6.8e3), Is(12.8e3)
 		}), NotClear, ""},
+		{"the initial window, which always comes by", bulk(func(e *Evidence) { // bursts of errors
+			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit = Is(415), Is(43), Is(5), Is(.05), Is(.54), Is(.3)
+			e.LossFull, e.LossTimes, e.LossRate, e.LossRoom, e.LossPassed = Is(.85), Is(5), Is(3.4e6), Is(14e3), Is(12e3)
+		}), NotClear, ""},
 		{"one by one, as no bucket drops", bulk(func(e *Evidence) {
 			e.Segments, e.Resent, e.LossEvents, e.LossRTT, e.LossFlight, e.PolicedFit, e.PolicedRate = Is(395), Is(23), Is(16), Is(.054), Is(.65), Is(.73), Is(1.3e6)
 		}), NotClear, ""},
