@@ -278,6 +278,12 @@ func TestTimeoutsAndProtocolsInTheWordsOfTheConfig(t *testing.T) {
 	if _, err = mirrorTo(t, c, t.TempDir()); err == nil || !strings.Contains(err.Error(), "take auto or h1 for http.protocol") {
 		t.Errorf("%v", err)
 	}
+	// Which of its words package http2 says is a matter of luck.
+	for _, words := range []string{"http2: failed reading the frame payload: http2: frame too large, note that the frame header looked like an HTTP/1.1 header", "http2: client conn could not be established"} {
+		if err := (&fetcher{c: c}).told(errors.New(words), time.Now()); !strings.Contains(err.Error(), "take auto or h1 for http.protocol") {
+			t.Errorf("%v", err)
+		}
+	}
 }
 
 func TestHeldBackIsSaid(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -359,6 +360,10 @@ func (f *fetcher) retry(ctx context.Context, once func() error) error {
 	}
 }
 
+// noHTTP2 is what package http2 says when another protocol comes back. The last is when the server had ended the connection
+// before the first request was sent.
+var noHTTP2 = []string{"frame too large", "HTTP/1", "client conn could not be established"}
+
 // told says in the words of the config what an error means that the network words its own way.
 func (f *fetcher) told(err error, begin time.Time) error {
 	if err == nil {
@@ -370,7 +375,7 @@ func (f *fetcher) told(err error, begin time.Time) error {
 		return &lateError{fmt.Sprintf("it took longer than %v (http.longest)", h.Longest), err}
 	case k == "timeout" && h.Request > 0:
 		return &lateError{fmt.Sprintf("nothing came for %v (http.request)", h.Request), err}
-	case k == "protocol" && f.c.read.protocol == wire.HTTP2 && (strings.Contains(err.Error(), "frame too large") || strings.Contains(err.Error(), "HTTP/1")):
+	case k == "protocol" && f.c.read.protocol == wire.HTTP2 && slices.ContainsFunc(noHTTP2, func(words string) bool { return strings.Contains(err.Error(), words) }):
 		return fmt.Errorf("the server does not answer in HTTP/2; take auto or h1 for http.protocol (%w)", err)
 	}
 	return err
