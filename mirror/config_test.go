@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 const good = `list:
@@ -153,36 +151,4 @@ func TestRetryAfter(t *testing.T) {
 			t.Errorf("%q: %v, want %v", s, got, want)
 		}
 	}
-}
-
-// The set is a map.
-func TestSeenIsAMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var s seen
-		defer s.free()
-		model := map[uint64]uint8{}
-		key := rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 1000))
-		for range rapid.IntRange(0, 5000).Draw(t, "n") {
-			h := key.Draw(t, "hash")&^0x7f | 7 // few shards, so that they grow
-			if h>>8 == 0 {
-				h |= 1 << 40 // which stands for such keys
-			}
-			tag := uint8(rapid.IntRange(0, 127).Draw(t, "tag"))
-			s.put(h, tag, true)
-			model[h] = tag
-		}
-		for h, tag := range model {
-			if there, got, now := s.get(h); !there || got != tag || !now {
-				t.Fatalf("%x: %v %d %v, want %d", h, there, got, now, tag)
-			}
-		}
-		s.pass()
-		for range 50 {
-			h := key.Draw(t, "other")&^0x7f | 7
-			_, want := model[h]
-			if there, _, now := s.get(h); h>>8 != 0 && there != want || now {
-				t.Fatalf("%x: %v %v", h, there, now)
-			}
-		}
-	})
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -181,6 +182,9 @@ func (r *run) page(records []any, p *pageState) error {
 		r.mu.Lock()
 		r.met = append(r.met, met...)
 		r.mu.Unlock()
+	}
+	if err := cmp.Or(r.ids.err, r.paths.err); err != nil {
+		return &fatalError{err}
 	}
 	p.left.Add(-1)
 	return nil

@@ -13,6 +13,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -300,6 +301,7 @@ func (r *run) openJournal() error {
 	if r.c.Check == "etag" {
 		r.etags = map[uint64]string{}
 	}
+	r.ids.file, r.paths.file = newSlotFile(r.tree.Own()), newSlotFile(r.tree.Own())
 	id := r.c.identity()
 	j, state, err := journal.Open(r.tree.Own(), "journal", id, journal.Reader{
 		Done: func(d journal.Done) {
@@ -329,6 +331,9 @@ func (r *run) openJournal() error {
 	}
 	// What the journal knows was not met by this run.
 	r.ids.pass()
+	if err := cmp.Or(r.ids.err, r.paths.err); err != nil {
+		return err
+	}
 	r.positioned = state.Position != ""
 	r.place, err = readPlace(state.Position)
 	switch what := difference(state.Config, id); {
