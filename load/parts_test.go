@@ -57,24 +57,26 @@ func TestArrivals(t *testing.T) {
 
 // The pacer never returns before the time, and ends with its context.
 func TestPacer(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	p, err := newPacer(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	for i := range 50 {
-		at := time.Now().Add(time.Duration(i*i) * time.Microsecond)
-		if err := p.until(at); err != nil {
+	for _, rate := range []float64{0, 10, 100_000} {
+		ctx, cancel := context.WithCancel(t.Context())
+		p, err := newPacer(ctx, rate)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if early := time.Until(at); early > near {
-			t.Errorf("%v too early", early)
+		defer p.close()
+		for i := range 50 {
+			at := time.Now().Add(time.Duration(i*i) * time.Microsecond)
+			if err := p.until(at); err != nil {
+				t.Fatal(err)
+			}
+			if early := time.Until(at); early > 0 {
+				t.Errorf("at %g a second: %v too early", rate, early)
+			}
 		}
-	}
-	time.AfterFunc(20*time.Millisecond, cancel)
-	if err := p.until(time.Now().Add(time.Hour)); err == nil {
-		t.Error("an hour was over at once")
+		time.AfterFunc(20*time.Millisecond, cancel)
+		if err := p.until(time.Now().Add(time.Hour)); err == nil {
+			t.Error("an hour was over at once")
+		}
 	}
 }
 

@@ -246,7 +246,7 @@ func (s *session) run(ctx context.Context, o Options) (*Result, error) {
 	halt, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	pace, err := newPacer(halt)
+	pace, err := newPacer(halt, o.perSecond())
 	if err != nil {
 		return nil, fmt.Errorf("making a timer: %w", err)
 	}

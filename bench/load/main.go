@@ -61,6 +61,7 @@ type bench struct {
 	each        time.Duration
 	connections int
 	headway     string
+	server      string
 	wrk2        string
 	only        string
 }

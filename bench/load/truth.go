@@ -22,37 +22,21 @@ import (
 	"github.com/headway-lab/headway/report"
 )
 
-// What examples/load does. A short service makes many requests in the same time, for less luck.
+// What examples/load does at /mm1. A service is long beside the tenths of a millisecond in which processors wake
+// that serve other virtual machines, too.
 const (
-	service = 4 * time.Millisecond
+	service = 10 * time.Millisecond
 	load    = .7
+	lasts   = 160 * time.Second
+	seeds   = 3
 )
 
 // truth compares what generators say with what is so.
 func (b *bench) truth(ctx context.Context) error {
-	server := filepath.Join(b.dir, "server")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", server, "github.com/headway-lab/headway/examples/load").CombinedOutput(); err != nil {
+	b.server = filepath.Join(b.dir, "server")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.server, "github.com/headway-lab/headway/examples/load").CombinedOutput(); err != nil {
 		return fmt.Errorf("building examples/load: %w\n%s", err, out)
 	}
-	cmd := exec.CommandContext(ctx, server, "-listen", "127.0.0.1:0", "-service", service.String())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	}()
-	line := make([]byte, 64)
-	n, err := out.Read(line)
-	if err != nil {
-		return fmt.Errorf("the server says no address: %w", err)
-	}
-	base := strings.TrimSpace(strings.TrimPrefix(string(line[:n]), "listening on "))
 	wrk := installed("wrk", "wrk")
 	hey := b.module(ctx, "github.com/rakyll/hey@latest")
 	if b.wrk2 == "" {
@@ -61,20 +45,49 @@ func (b *bench) truth(ctx context.Context) error {
 
 	for _, part := range []struct {
 		name string
-		run  func(ctx context.Context, base, wrk, hey string) error
+		run  func(ctx context.Context, wrk, hey string) error
 	}{{"stall", b.stall}, {"mm1", b.mm1}, {"slow", b.slow}, {"drop", b.drop}} {
 		if b.only != "" && b.only != part.name {
 			continue
 		}
-		if err := part.run(ctx, base, wrk, hey); err != nil {
+		if err := part.run(ctx, wrk, hey); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// serve starts the server and returns its address.
+func (b *bench) serve(seed uint64) (base string, stop func(), err error) {
+	cmd := exec.Command(b.server, "-listen", "127.0.0.1:0", "-service", service.String(), "-seed", fmt.Sprint(seed))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	line := make([]byte, 64)
+	n, err := out.Read(line)
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("the server says no address: %w", err)
+	}
+	return strings.TrimSpace(strings.TrimPrefix(string(line[:n]), "listening on ")), stop, nil
+}
+
 // stall is a server that stops for a second of every ten.
-func (b *bench) stall(ctx context.Context, base, wrk, hey string) error {
+func (b *bench) stall(ctx context.Context, wrk, hey string) error {
+	base, stop, err := b.serve(1)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	fmt.Printf("\nA server that stalls for 1 s of every 10 s, 60 s of 200 requests a second\n")
 	fmt.Printf("(who comes in a stall, one of ten, waits for what is left of it: P(latency > x) = (1 s - x) / 10 s)\n\n")
 	stalled := func(q float64) float64 { return max(1000*(1-(1-q)/.1), 0) }
@@ -90,35 +103,57 @@ func (b *bench) stall(ctx context.Context, base, wrk, hey string) error {
 }
 
 // mm1 is the textbooks' queue, with Poisson arrivals and with equal gaps.
-func (b *bench) mm1(ctx context.Context, base, wrk, hey string) error {
+func (b *bench) mm1(ctx context.Context, wrk, hey string) error {
 	rate := load / service.Seconds()
-	fmt.Printf("\nM/M/1: exponential service of %v, Poisson arrivals of %.0f a second, 240 s\n", service, rate)
-	fmt.Printf("(latency is exponential with mean %.4g ms)\n\n", service.Seconds()*1e3/(1-load))
+	fmt.Printf("\nM/M/1: exponential service of %v, Poisson arrivals of %.0f a second, %v, with %d seeds\n", service, rate, lasts, seeds)
+	fmt.Printf("(latency is exponential with mean %.4g ms; the draws of a seed in virtual time are what a run of this length has in store)\n\n", service.Seconds()*1e3/(1-load))
 	mm1 := func(q float64) float64 { return -math.Log(1-q) * service.Seconds() * 1e3 / (1 - load) }
-	t := newTable("truth", mm1(.5), mm1(.95), mm1(.99), mm1(.999))
-	t.add("these very draws", virtual(rate, 4*time.Minute)...)
-	t.headway(ctx, b, base+"/mm1", rate, 4*time.Minute, "poisson")
-	t.seen(ctx, base)
+	t := newTable("theory", mm1(.5), mm1(.95), mm1(.99), mm1(.999))
+	for seed := range uint64(seeds) {
+		if err := b.queue(ctx, t, rate, seed+1, "poisson"); err != nil {
+			return err
+		}
+	}
+	base, stop, err := b.serve(1)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	t.wrk(ctx, wrk, base+"/mm1", 20*time.Second)
 	if err := t.print(); err != nil {
 		return err
 	}
-	fmt.Printf("\nThe same with arrivals at equal gaps (D/M/1), 240 s\n")
+	fmt.Printf("\nThe same with arrivals at equal gaps (D/M/1), %v\n", lasts)
 	sigma := dm1(load)
 	fmt.Printf("(latency is exponential with mean %.4g ms)\n\n", service.Seconds()*1e3/(1-sigma))
 	law := func(q float64) float64 { return -math.Log(1-q) * service.Seconds() * 1e3 / (1 - sigma) }
-	t = newTable("truth", law(.5), law(.95), law(.99), law(.999))
-	newTable("").seen(ctx, base) // forgets what wrk did
-	t.headway(ctx, b, base+"/mm1", rate, 4*time.Minute, "constant")
-	t.seen(ctx, base)
-	if err := t.print(); err != nil {
+	t = newTable("theory", law(.5), law(.95), law(.99), law(.999))
+	if err := b.queue(ctx, t, rate, 1, "constant"); err != nil {
 		return err
 	}
+	return t.print()
+}
+
+// queue adds what a run against /mm1 has in store, what headway says of it, and what the server saw.
+func (b *bench) queue(ctx context.Context, t *table, rate float64, seed uint64, arrivals string) error {
+	base, stop, err := b.serve(seed)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	t.add(fmt.Sprintf("draws of seed %d, in virtual time", seed), virtual(rate, seed, arrivals)...)
+	t.headway(ctx, b, base+"/mm1", rate, lasts, arrivals, "--seed", fmt.Sprint(seed))
+	t.seen(ctx, base)
 	return nil
 }
 
 // slow is a server that takes as long for every request.
-func (b *bench) slow(ctx context.Context, base, wrk, hey string) error {
+func (b *bench) slow(ctx context.Context, wrk, hey string) error {
+	base, stop, err := b.serve(1)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	fmt.Printf("\nA server that takes 20 ms, 30 s of 500 requests a second at equal gaps, beside a second open-loop tool\n\n")
 	t := newTable("truth", 20, 20, 20, 20)
 	t.headway(ctx, b, base+"/slow", 500, 30*time.Second, "constant")
@@ -130,7 +165,12 @@ func (b *bench) slow(ctx context.Context, base, wrk, hey string) error {
 }
 
 // drop is a server that ends connections.
-func (b *bench) drop(ctx context.Context, base, wrk, hey string) error {
+func (b *bench) drop(ctx context.Context, wrk, hey string) error {
+	base, stop, err := b.serve(1)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	fmt.Printf("\nA server that drops a tenth of all requests, 20 s of 1,000 a second\n\n")
 	r, err := b.report(ctx, base+"/drop", 1000, 20*time.Second, "poisson")
 	if err != nil {
@@ -141,16 +181,21 @@ func (b *bench) drop(ctx context.Context, base, wrk, hey string) error {
 	return nil
 }
 
-// virtual is what the server and the generator draw with seed 1, put together without either,
+// virtual is what the server and the generator draw with a seed, put together without either,
 // by Lindley's recursion: what a run of finite length has in store.
-func virtual(rate float64, d time.Duration) []float64 {
-	arrivals, services := dist.NewStream(1, "arrivals"), dist.NewStream(1, "service")
+func virtual(rate float64, seed uint64, arrivals string) []float64 {
+	luck, services := dist.NewStream(seed, "arrivals"), dist.NewStream(seed, "service")
 	var h histogram.Histogram
 	warm := warmup.Seconds()
 	for at, free := 0.0, 0.0; ; {
-		if at += arrivals.Exp() / rate; at >= warm+d.Seconds() {
+		if at >= warm+lasts.Seconds() {
 			break
 		}
+		gap := 1 / rate
+		if arrivals == "poisson" {
+			gap = luck.Exp() / rate
+		}
+		at += gap
 		free = max(free, at) + services.Exp()*service.Seconds()
 		if at >= warm {
 			h.Add(int64((free - at) * 1e9))
@@ -208,17 +253,18 @@ func (t *table) print() error {
 	return w.Flush()
 }
 
-func (b *bench) report(ctx context.Context, url string, rate float64, d time.Duration, arrivals string) (*report.Report, error) {
-	out, err := exec.CommandContext(ctx, b.headway, "load", "--rate", fmt.Sprint(rate), "--duration", d.String(), "--warmup", warmup.String(),
-		"--arrivals", arrivals, "--connections", "128", "--quiet", "--format", "json", url).Output()
+func (b *bench) report(ctx context.Context, url string, rate float64, d time.Duration, arrivals string, more ...string) (*report.Report, error) {
+	args := []string{"load", "--rate", fmt.Sprint(rate), "--duration", d.String(), "--warmup", warmup.String(),
+		"--arrivals", arrivals, "--connections", "128", "--quiet", "--format", "json"}
+	out, err := exec.CommandContext(ctx, b.headway, append(append(args, more...), url)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("headway load: %w", err)
 	}
 	return report.Parse(bytes.NewReader(out))
 }
 
-func (t *table) headway(ctx context.Context, b *bench, url string, rate float64, d time.Duration, arrivals string) {
-	r, err := b.report(ctx, url, rate, d, arrivals)
+func (t *table) headway(ctx context.Context, b *bench, url string, rate float64, d time.Duration, arrivals string, more ...string) {
+	r, err := b.report(ctx, url, rate, d, arrivals, more...)
 	if err != nil {
 		t.err = errors.Join(t.err, err)
 		return

@@ -36,6 +36,7 @@ const service = 10 * time.Millisecond
 func main() {
 	listen := flag.String("listen", "127.0.0.1:8080", "`address` to listen on")
 	service := flag.Duration("service", service, "mean `time` that /mm1 takes for a request")
+	seed := flag.Uint64("seed", 1, "`number` that decides which times those are, and what /drop drops")
 	flag.Parse()
 	if *service <= 0 || flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "load: want a -service of more than 0, and nothing behind the flags")
@@ -44,7 +45,7 @@ func main() {
 	l, err := net.Listen("tcp", *listen)
 	if err == nil {
 		fmt.Println("listening on http://" + l.Addr().String())
-		err = http.Serve(l, newServer(*service))
+		err = http.Serve(l, newServer(*service, *seed))
 	}
 	fmt.Fprintln(os.Stderr, "load:", err)
 	os.Exit(1)
@@ -78,11 +79,11 @@ func (q *worker) saw(took time.Duration) {
 	q.seen.Add(int64(took))
 }
 
-func newServer(service time.Duration) http.Handler {
+func newServer(service time.Duration, seed uint64) http.Handler {
 	begin := time.Now()
-	q := &worker{mean: float64(service), luck: dist.NewStream(1, "service"), free: begin}
+	q := &worker{mean: float64(service), luck: dist.NewStream(seed, "service"), free: begin}
 	var mu sync.Mutex
-	drops := dist.NewStream(1, "drops")
+	drops := dist.NewStream(seed, "drops")
 	ok := func(w io.Writer) { io.WriteString(w, "ok\n") }
 
 	m := http.NewServeMux()

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPages(t *testing.T) {
-	s := httptest.NewServer(newServer(service))
+	s := httptest.NewServer(newServer(service, 1))
 	defer s.Close()
 	for path, want := range map[string]string{"/": "ok\n", "/mm1": "ok\n", "/slow": "ok\n", "/stall": "ok\n"} {
 		r, err := http.Get(s.URL + path)
