@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -80,6 +81,9 @@ func (b *Block) flag(f uint64, on bool) {
 	} else {
 		b.word(offOn).And(^f)
 	}
+	// The program's sampler waits at the low half of the word, see headwayWait there.
+	const wake = 1
+	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&b.mem[offOn])), wake, math.MaxInt32, 0, 0, 0)
 }
 
 // SetSample sets the mean time between two looks at what the program's threads run, in ns; 0 stops sampling.

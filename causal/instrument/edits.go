@@ -26,7 +26,7 @@ var edits = map[string][]edit{
 		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwaySite uint32\n\theadwayGone uint32\n\n\t// valgrindStackID"},
 
 		// Goroutines start, stop, become ready.
-		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif headwayBase != 0 {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
+		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif headwayOn != 0 {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
 		{"proc.go", "func dropg() {\n\tgp := getg()\n", "func dropg() {\n\tif headwayOn != 0 {\n\t\theadwayStop()\n\t}\n\tgp := getg()\n"},
 		{"proc.go", "\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n", "\tif headwayOn != 0 {\n\t\theadwayReady(gp)\n\t}\n\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n"},
 		{"proc.go", "\tnewg.runningCleanups.Store(false)\n", "\tnewg.runningCleanups.Store(false)\n\tif headwayBase != 0 {\n\t\theadwaySpawn(newg)\n\t}\n"},
