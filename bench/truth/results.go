@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/headway-lab/headway/whole"
 )
 
 // Results is what -json writes.
@@ -175,19 +175,7 @@ func (r Results) save(file string) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".truth-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(b, '\n'))
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	return whole.Replace(file, 0o644, append(b, '\n'))
 }
 
 // finite replaces the infinite bounds, which JSON has no word for.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/headway-lab/headway/whole"
 )
 
 // state is what is kept of a source beside its body.
@@ -88,7 +90,7 @@ func sum(b []byte) string {
 func (s *source) save(dir string, data []byte) error {
 	body, meta := s.paths(dir)
 	if data != nil {
-		if err := replace(body, data); err != nil {
+		if err := whole.Replace(body, 0o644, data); err != nil {
 			return err
 		}
 	}
@@ -96,7 +98,7 @@ func (s *source) save(dir string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return replace(meta, append(b, '\n'))
+	return whole.Replace(meta, 0o644, append(b, '\n'))
 }
 
 // Writable tells why nothing can be kept in a directory; nil if it can.
@@ -106,41 +108,4 @@ func Writable(dir string) error {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// replace puts a file in place of another: whoever reads it, whenever the machine stops,
-// finds the old or the new.
-func replace(path string, data []byte) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/miekg/dns"
+
+	"github.com/headway-lab/headway/whole"
 )
 
 // Keys are what a zone is signed with, and how, in a file. PowerDNS reads them through
@@ -89,22 +90,7 @@ func (k *Keys) save() error {
 	if err != nil {
 		return fmt.Errorf("powerdns: keys: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(k.path), ".keys-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("powerdns: keys: %w", err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), k.path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if err := whole.Replace(k.path, 0o600, append(b, '\n')); err != nil {
 		return fmt.Errorf("powerdns: keys: %w", err)
 	}
 	return nil
