@@ -2,9 +2,10 @@
 // against a build with Headway's hooks and marks that is left alone, one that is
 // sampled, and one on which experiments are conducted, delays and all.
 //
-// The four are run one after another in an order that changes at random, again and
-// again; each round is one pair a comparison. The figure is how much longer
-// an operation takes, in percent, with an interval.
+// Both builds run side by side, but only one at a time: turns of some ten milliseconds, in an order that
+// changes at random, so that what else the machine does meets all four alike. Each round begins with new
+// processes and is one pair a comparison. The figure is how much longer an operation takes, in percent,
+// with an interval.
 //
 //	go run ./bench/overhead
 package main
@@ -39,7 +40,7 @@ const (
 	experiments state = "experiments"
 )
 
-var states = []state{stock, idle, sampled, experiments}
+var states = [...]state{stock, idle, sampled, experiments}
 
 // goals are the most that a state may cost, in percent.
 var goals = map[state]float64{idle: 1, sampled: 3, experiments: 12}
@@ -50,9 +51,16 @@ const confidence = 0.95
 type subject interface {
 	// build makes the programs, each in its ordinary and its instrumented form.
 	build(ctx context.Context) error
-	// run runs a program once, for about d, in a state, and returns the operations
-	// a second that it reports. The round chooses what the experiments try.
-	run(ctx context.Context, p program, s state, d time.Duration, round int) (float64, error)
+	// begin starts a program in both forms.
+	begin(ctx context.Context, p program) (duel, error)
+}
+
+// A duel is a program in both forms.
+type duel interface {
+	// run lets one form run for about so long in a state, and returns what it did and how long that took. The turn
+	// chooses what the experiments try.
+	run(s state, d time.Duration, turn int) (operations, seconds float64, err error)
+	end()
 }
 
 type program struct {
@@ -90,7 +98,7 @@ func main() {
 	}
 	var (
 		rounds = flag.Int("rounds", 15, "how often each program is run in each state")
-		each   = flag.Duration("each", 2*time.Second, "how long each run lasts")
+		each   = flag.Duration("each", time.Second, "how long each is measured in a round")
 		only   = flag.String("programs", "", "comma-separated names of programs; all without")
 		seed   = flag.Uint64("seed", 1, "decides the order of the runs")
 		file   = flag.String("json", "", "write the report as JSON to this file")
@@ -180,16 +188,47 @@ func runAll(ctx context.Context, s subject, programs []program, rounds int, each
 		fmt.Fprintf(log, "round %d of %d\n", round+1, rounds)
 		for _, i := range r.Perm(len(programs)) {
 			p := programs[i]
-			for _, j := range r.Perm(len(states)) {
-				rate, err := s.run(ctx, p, states[j], each, round)
-				if err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", p.name, states[j], err)
-				}
-				m.rate[p.name][states[j]] = append(m.rate[p.name][states[j]], rate)
+			if err := m.round(ctx, s, p, round, each, r); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return m, nil
+}
+
+// turn is how long each state lasts before the next has its turn.
+const turn = 50 * time.Millisecond
+
+func (m *measurement) round(ctx context.Context, s subject, p program, round int, each time.Duration, r *rand.Rand) error {
+	d, err := s.begin(ctx, p)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	defer d.end()
+	turns := max(int(each/turn), 1)
+	var n, seconds [len(states)]float64
+	for k := -2; k < turns; k++ { // two to get warm
+		for _, j := range r.Perm(len(states)) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			did, took, err := d.run(states[j], turn, round*turns+max(k, 0))
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", p.name, states[j], err)
+			}
+			if k >= 0 {
+				n[j] += did
+				seconds[j] += took
+			}
+		}
+	}
+	for j, s := range states {
+		if n[j] == 0 {
+			return fmt.Errorf("%s, %s: it did nothing", p.name, s)
+		}
+		m.rate[p.name][s] = append(m.rate[p.name][s], n[j]/seconds[j])
+	}
+	return nil
 }
 
 // cost is how much longer an operation of a program takes in a state.

@@ -11,23 +11,24 @@ import (
 	"time"
 )
 
-// known is a subject whose costs are known: its runs last a minute each on a
-// machine that grows slower all the time.
+// known is a subject whose costs are known, on a machine that grows slower all the time.
 type known struct {
 	cost  map[state]float64
 	clock float64
 	fail  bool
 }
 
-func (k *known) build(context.Context) error { return nil }
+func (k *known) build(context.Context) error                  { return nil }
+func (k *known) begin(context.Context, program) (duel, error) { return k, nil }
+func (k *known) end()                                         {}
 
-func (k *known) run(_ context.Context, _ program, s state, _ time.Duration, _ int) (float64, error) {
+func (k *known) run(s state, _ time.Duration, _ int) (float64, float64, error) {
 	if k.fail && s == sampled {
-		return 0, errors.New("it was not sampled")
+		return 0, 0, errors.New("it was not sampled")
 	}
 	k.clock++
 	drift := 1 + k.clock/1e5
-	return 1000 / drift / (1 + k.cost[s]/100), nil
+	return 1000 / drift / (1 + k.cost[s]/100), 1, nil
 }
 
 func TestKnownCosts(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -80,6 +81,9 @@ func parse(args []string, w io.Writer) (config, error) {
 	return c, err
 }
 
+// operations is where bench/overhead finds how much is served.
+var operations atomic.Pointer[atomic.Int64]
+
 // run serves and asks until ctx is cancelled or c.lasts has passed, and prints
 // to out how much was served.
 func run(ctx context.Context, c config, out, log io.Writer) (err error) {
@@ -87,6 +91,7 @@ func run(ctx context.Context, c config, out, log io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	operations.Store(&s.served)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	clientErr := make(chan error, 1)

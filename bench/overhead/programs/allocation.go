@@ -6,8 +6,8 @@ type node struct{ left, right *node }
 
 // allocation is two goroutines that grow trees of a thousand nodes, count them and
 // drop them: the allocator and the collector are busy. An operation is one tree.
-func allocation() func() int64 {
-	var n atomic.Int64
+func allocation() *atomic.Int64 {
+	n := new(atomic.Int64)
 	for range 2 {
 		go func() {
 			for {
@@ -18,7 +18,7 @@ func allocation() func() int64 {
 			}
 		}()
 	}
-	return n.Load
+	return n
 }
 
 func grow(depth int) *node { return tree(depth) }

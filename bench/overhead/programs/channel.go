@@ -4,9 +4,9 @@ import "sync/atomic"
 
 // channel is two goroutines that hand a number to and fro over unbuffered
 // channels: nothing but wake-ups. An operation is a hundred exchanges.
-func channel() func() int64 {
+func channel() *atomic.Int64 {
 	ping, pong := make(chan int), make(chan int)
-	var n atomic.Int64
+	n := new(atomic.Int64)
 	go partner(ping, pong)
 	go func() {
 		for {
@@ -14,7 +14,7 @@ func channel() func() int64 {
 			n.Add(1)
 		}
 	}()
-	return n.Load
+	return n
 }
 
 func volley(ping, pong chan int) {

@@ -18,14 +18,14 @@ type record struct {
 
 // jsonSort is one goroutine that decodes two hundred records, sorts them and encodes
 // them again: one core, a little garbage. An operation is one round.
-func jsonSort() func() int64 {
+func jsonSort() *atomic.Int64 {
 	r := rand.New(rand.NewPCG(1, 2))
 	records := make([]record, 200)
 	for i := range records {
 		records[i] = record{i, fmt.Sprintf("record %x", r.Uint64()), r.Float64(), []string{"a", "bc", fmt.Sprint(r.IntN(100))}}
 	}
 	text := encode(records)
-	var n atomic.Int64
+	n := new(atomic.Int64)
 	go func() {
 		for {
 			records := decode(text)
@@ -36,7 +36,7 @@ func jsonSort() func() int64 {
 			n.Add(1)
 		}
 	}()
-	return n.Load
+	return n
 }
 
 func decode(text []byte) (records []record) {

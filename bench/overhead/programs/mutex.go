@@ -7,10 +7,10 @@ import (
 
 // mutex is four goroutines that contend for one lock: about 5 us of work inside
 // for 10 us outside. An operation is one turn.
-func mutex() func() int64 {
+func mutex() *atomic.Int64 {
 	var (
 		mu sync.Mutex
-		n  atomic.Int64
+		n  = new(atomic.Int64)
 	)
 	for range 4 {
 		go func() {
@@ -24,7 +24,7 @@ func mutex() func() int64 {
 			}
 		}()
 	}
-	return n.Load
+	return n
 }
 
 func inside(x uint64) uint64  { return spin(x, 5_000) }
