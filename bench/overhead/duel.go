@@ -77,10 +77,10 @@ func (d *processes) run(s state, for_ time.Duration, turn int) (operations, seco
 	case sampled:
 		d.block.SetSample(samplePeriod.Nanoseconds())
 		defer d.block.SetSample(0)
-	case experiments:
+	case baselines, experiments:
 		d.block.SetOn(true)
 		defer d.block.SetOn(false)
-		d.experiment(turn)
+		d.experiment(turn, s == experiments)
 		defer d.weigh(-1, 0)
 	}
 	if err := p.goOn(); err != nil {
@@ -104,7 +104,7 @@ func (d *processes) run(s state, for_ time.Duration, turn int) (operations, seco
 			return 0, 0, errors.New("it was not sampled")
 		}
 	}
-	if s == experiments {
+	if s == experiments || s == baselines {
 		// A segment that ran on while all stands still would raise a debt.
 		d.weigh(-1, 0)
 		time.Sleep(settle)
@@ -112,12 +112,12 @@ func (d *processes) run(s state, for_ time.Duration, turn int) (operations, seco
 	return float64(m - n), end.Sub(begin).Seconds(), p.pause()
 }
 
-// experiment begins a window as causal does: a baseline and a change alternate, and over the turns all
-// sites and speed-ups have theirs.
-func (d *processes) experiment(turn int) {
+// experiment begins a window as causal does: a baseline and a change alternate, if there shall be any, and over the
+// turns all sites and speed-ups have theirs.
+func (d *processes) experiment(turn int, changes bool) {
 	try, sites := turn/2, len(d.program.sites)
 	weight := int32(1) // a baseline reads the clock as its experiments do
-	if turn%2 == 1 {
+	if turn%2 == 1 && changes {
 		weight = int32(math.Round(float64(speedups[try/sites%len(speedups)]) / 100 * control.One))
 	}
 	d.weigh(try%sites, weight)
