@@ -165,24 +165,33 @@ func start(ctx context.Context, binary string, args []string, env string) (*proc
 		p.end()
 		return nil, err
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		to, err := p.word()
-		if err != nil || time.Now().After(deadline) {
+	// First what the pointer points to, then the first operation. A process that has just begun has no memory to be
+	// read yet.
+	for deadline, found := time.Now().Add(10*time.Second), false; ; time.Sleep(time.Millisecond) {
+		n, err := p.word()
+		switch {
+		case ctx.Err() != nil || time.Now().After(deadline) || p.ended():
+			err = p.fault(errors.Join(errors.New("it counts nothing"), err, ctx.Err()))
 			p.end()
-			return nil, p.fault(errors.Join(err, errors.New("it counts nothing")))
-		}
-		if to != 0 {
-			p.at = to
-			break
+			return nil, err
+		case err != nil || n == 0:
+		case found:
+			return p, p.pause()
+		default:
+			p.at, found = n, true
 		}
 	}
-	for n := int64(0); n == 0; time.Sleep(time.Millisecond) {
-		if n, err = p.word(); err != nil || ctx.Err() != nil {
-			p.end()
-			return nil, p.fault(errors.Join(err, ctx.Err()))
-		}
+}
+
+// ended says whether the program is over.
+func (p *process) ended() bool {
+	select {
+	case err := <-p.done:
+		p.done <- err
+		return true
+	default:
+		return false
 	}
-	return p, p.pause()
 }
 
 // symbol is the address of a variable.
@@ -239,8 +248,7 @@ func (p *process) goOn() error  { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 func (p *process) end() {
 	p.cmd.Process.Kill()
-	<-p.done
-	p.done <- nil
+	p.done <- <-p.done
 	if p.memory != nil {
 		p.memory.Close()
 	}
