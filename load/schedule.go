@@ -25,6 +25,7 @@ type schedule struct {
 	given int64
 	over  bool
 	left  int64 // ns since begin that the first request had that was not handed out; -1: none
+	cut   int64 // the same of one that was not due yet when the run was interrupted; 0: none
 }
 
 // take waits until a request is due and returns when that was, and its target. free is
@@ -42,7 +43,7 @@ func (s *schedule) take(free int64) (at int64, target int, ok bool) {
 	}
 	if at > free || at > int64(time.Since(s.begin)) {
 		if s.pace.until(s.begin.Add(time.Duration(at))) != nil {
-			s.over, s.left = true, at
+			s.over, s.cut = true, at
 			return 0, 0, false
 		}
 	} else if free > s.stop {
@@ -57,6 +58,9 @@ func (s *schedule) take(free int64) (at int64, target int, ok bool) {
 func (s *schedule) unsent(from, to int64) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.cut > 0 {
+		return 0 // all that was due before was handed out
+	}
 	at, ok := s.left, s.left >= 0
 	if !s.over { // nobody has asked for more
 		at, ok = s.times()
@@ -191,7 +195,7 @@ func (p *pacer) until(t time.Time) error {
 	}
 	for time.Until(t) > 0 {
 	}
-	return p.ctx.Err()
+	return nil // even if the context has ended in these last moments: the request is due
 }
 
 func (p *pacer) sleep(d time.Duration) error {
