@@ -99,10 +99,15 @@ func (s *seen) read(sh *shard, i int) uint64 {
 		return sh.slots[i]
 	}
 	v, err := s.file.read(sh.at, i, sh.size)
+	s.lost(err)
+	return v
+}
+
+// lost notes that the file cannot be read.
+func (s *seen) lost(err error) {
 	if err != nil && s.err == nil {
 		s.err = fmt.Errorf("the index of what is mirrored, a file without a name in %s: %w", store.Own, err)
 	}
-	return v
 }
 
 // write changes a slot.
@@ -122,9 +127,7 @@ func (s *seen) load(sh *shard) {
 	}
 	at := sh.at
 	sh.inMemory(sh.size)
-	if err := s.file.readAll(sh.slots, at); err != nil && s.err == nil {
-		s.err = fmt.Errorf("the index of what is mirrored, a file without a name in %s: %w", store.Own, err)
-	}
+	s.lost(s.file.readAll(sh.slots, at))
 	s.file.forget(at, sh.size)
 }
 
