@@ -14,9 +14,9 @@ import (
 	"github.com/headway-lab/headway/usage"
 )
 
-// samplePeriod is the CPU time between two samples of a thread. A sample costs
-// tens of microseconds where timers are emulated (virtual machines): shorter
-// periods slow the program by more than they tell.
+// samplePeriod is the mean time between two looks at what the threads run. A look costs tens of
+// microseconds, more where timers are emulated (virtual machines): shorter periods slow the program by
+// more than they tell.
 const samplePeriod = 5 * time.Millisecond
 
 // markCost is about what a mark costs a call, in seconds: two clock readings
