@@ -17,7 +17,7 @@ import (
 // samplePeriod is the mean time between two looks at what the threads run. A look costs tens of
 // microseconds, more where timers are emulated (virtual machines): shorter periods slow the program by
 // more than they tell.
-const samplePeriod = 5 * time.Millisecond
+const samplePeriod = 10 * time.Millisecond
 
 // markCost is about what a mark costs a call, in seconds: two clock readings
 // and the bookkeeping.

@@ -133,13 +133,14 @@ func (b *Block) Debt(now int64) int64 {
 		for try := 0; ; try++ {
 			q := seq.Load()
 			acc, since, w := b.signed(at+8).Load(), b.signed(at+16).Load(), b.signed(at+24).Load()
-			if q&1 == 0 && q == seq.Load() || try > 1e6 {
+			if q&1 == 0 && q == seq.Load() || try > 1e5 {
 				debt += acc
 				if since != 0 && now > since {
 					debt += (now - since) * w >> 16
 				}
 				break
 			}
+			wait(try)
 		}
 	}
 	return debt
@@ -170,15 +171,24 @@ func (b *Block) Count(point int) Count {
 		for try := 0; ; try++ {
 			q := seq.Load()
 			n, sum, last := b.word(at).Load(), b.signed(at+8).Load(), b.signed(at+16).Load()
-			if q&1 == 0 && q == seq.Load() || try > 1e6 {
+			if q&1 == 0 && q == seq.Load() || try > 1e5 {
 				c.N += n
 				c.Sum += sum
 				c.Last = max(c.Last, last)
 				break
 			}
+			wait(try)
 		}
 	}
 	return c
+}
+
+// wait lets a thread of the program go on that was just changing what shall be read. If this one has taken its
+// processor, it would spin for nothing until its own turn is over, which is milliseconds.
+func wait(try int) {
+	if try >= 8 {
+		unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
 }
 
 // Calls is how often a mark was entered.
