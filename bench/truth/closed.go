@@ -13,7 +13,6 @@ type Program struct {
 	Package string // directory below bench/truth; "" is programs
 	Procs   int    // GOMAXPROCS; 0 is 2
 	Latency bool   // the metric is the mean latency, not the time per operation
-	Mean    bool   // operations are not alike: real edits compare means over a whole run
 	Cgo     bool   // needs a C compiler
 	Steps   []time.Duration
 	// Ideal is the shortest step at which the machine does what the closed form says. At
@@ -120,13 +119,13 @@ var Programs = []Program{
 	{Name: "tasks", Does: "a goroutine a task: A .6 and B .4, four at a time", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, half)},
 
 	// Open loop: as many answers as arrivals, however fast the server.
-	{Name: "open-loop", Does: "Poisson arrivals every 2, served with A 1: throughput", Mean: true, Long: true, Steps: allSteps,
+	{Name: "open-loop", Does: "Poisson arrivals every 2, served with A 1: throughput", Long: true, Steps: allSteps,
 		Sites: []Site{siteA(func(float64) float64 { return 2 })}},
 	// Its latency is the one of an M/D/1 queue; with arrivals from a Go timer only at the
 	// long step, because the timer rounds shorter gaps to a millisecond.
-	{Name: "open-loop-latency", Does: "the same: mean latency", Run: "open-loop", Latency: true, Mean: true, Long: true, Steps: allSteps, Ideal: ms10,
+	{Name: "open-loop-latency", Does: "the same: mean latency", Run: "open-loop", Latency: true, Long: true, Steps: allSteps, Ideal: ms10,
 		Sites: []Site{siteA(md1)}},
-	{Name: "open-loop-process-latency", Does: "the same with arrivals from another process", Run: "open-loop-process", Latency: true, Mean: true, Long: true,
+	{Name: "open-loop-process-latency", Does: "the same with arrivals from another process", Run: "open-loop-process", Latency: true, Long: true,
 		Limit: "a client outside that sends on a schedule of its own", Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
 
 	// The client waits .4 between an answer and its next request: a + b + .4.

@@ -29,7 +29,7 @@ func TestClosedFormsAgainstSimulation(t *testing.T) {
 				t.Fatal("no simulation")
 			}
 			until, within := 3000., .5
-			if p.Mean {
+			if p.Long {
 				until, within = 300000, 1.5 // random arrivals
 			}
 			base := simulate(p, ab[0], ab[1], until)

@@ -191,12 +191,9 @@ func (r *runs) run(ctx context.Context, edit, round int) (t, others float64, err
 	}
 	own := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() + time.Duration(rep.ChildSeconds*1e9)
 	others = max(0, 100*float64(busy-own)/float64(took)/float64(runtime.NumCPU()))
-	t = rep.QuietNsPerOp
-	switch {
-	case p.Latency:
+	t = rep.NsPerOp
+	if p.Latency {
 		t = rep.LatencyNs
-	case p.Mean:
-		t = rep.NsPerOp
 	}
 	if t <= 0 {
 		return 0, 0, fmt.Errorf("%s: nothing was measured", p.Name)

@@ -42,6 +42,10 @@ var edits = map[string][]edit{
 		// A thief waits a little before it takes what its victim may be about to run.
 		{"proc.go", "\t\t\t\t\t\t\t\t\tusleep(3)\n", "\t\t\t\t\t\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\t\t\t\t\t\theadwayNap(3)\n\t\t\t\t\t\t\t\t\t} else {\n\t\t\t\t\t\t\t\t\t\tusleep(3)\n\t\t\t\t\t\t\t\t\t}\n"},
 
+		{"proc.go", "\t// Before we drop our P, make a snapshot of the allp slice,\n", "\tif headwayOn != 0 && headwayLinger(pp) {\n\t\tgoto top\n\t}\n\n\t// Before we drop our P, make a snapshot of the allp slice,\n"},
+
+		{"proc.go", "\tnmp.nextp.set(pp)\n\tnotewakeup(&nmp.park)\n", "\tnmp.nextp.set(pp)\n\tif headwayOn != 0 && pp != nil {\n\t\theadwayWoken(pp)\n\t}\n\tnotewakeup(&nmp.park)\n"},
+
 		// System calls.
 		{"proc.go", "\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n", "\tif headwayOn != 0 {\n\t\theadwaySyscall()\n\t}\n\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n"},
 		{"proc.go", "func (s syscallingThread) releaseP(state uint32) {\n", "func (s syscallingThread) releaseP(state uint32) {\n\tif headwayOn != 0 {\n\t\theadwayRelease(s.pp, s.mp)\n\t}\n"},

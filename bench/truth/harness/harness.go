@@ -45,12 +45,8 @@ type Report struct {
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"per_second"`
 	NsPerOp   float64 `json:"ns_per_op"`
-	// QuietNsPerOp is the time per operation that the fastest quarter of the run undercuts,
-	// cut into slices of 4 to 16 operations. Where operations are all alike it is what NsPerOp would be
-	// on a machine without neighbours.
-	QuietNsPerOp float64 `json:"quiet_ns_per_op"`
-	Requests     int64   `json:"requests,omitempty"`
-	LatencyNs    float64 `json:"latency_ns,omitempty"`
+	Requests  int64   `json:"requests,omitempty"`
+	LatencyNs float64 `json:"latency_ns,omitempty"`
 	// ChildSeconds is the processor time of the program's child process.
 	ChildSeconds float64 `json:"child_seconds,omitempty"`
 }
@@ -98,7 +94,6 @@ func Main(programs map[string]Program, spin func(n int), child func(Config)) {
 	if c.RunFor > 0 {
 		if c.Report {
 			measuring = true
-			stamps = make([]int64, 1<<20)
 			warmUntil = now() + int64(c.Warmup)
 		}
 		time.AfterFunc(c.RunFor, func() { finish(c) })
@@ -209,8 +204,6 @@ var (
 	lastAt             atomic.Int64
 	requests, latency  atomic.Int64
 	finished, starting atomic.Bool
-
-	stamps []int64 // when each operation after the first was done
 )
 
 func now() int64 { return int64(time.Since(start)) }
@@ -232,23 +225,6 @@ func Progress() {
 		firstAt.Store(t)
 	}
 	lastAt.Store(t)
-	if i := n - firstOp.Load(); 0 <= i && i < int64(len(stamps)) {
-		stamps[i] = t
-	}
-}
-
-// quiet is the time per operation that a quarter of all slices undercut.
-func quiet(stamps []int64) float64 {
-	var times []int64
-	slice := min(16, max(4, len(stamps)/32))
-	for i := slice; i < len(stamps); i += slice {
-		times = append(times, stamps[i]-stamps[i-slice])
-	}
-	if len(times) < 4 {
-		return 0
-	}
-	slices.Sort(times)
-	return float64(times[len(times)/4]) / float64(slice)
 }
 
 // Begin and End mark a request for a profiler that needs to be told.
@@ -295,10 +271,6 @@ func finish(c Config) {
 	}
 	r.PerSecond = float64(r.Ops) / r.Seconds
 	r.NsPerOp = 1e9 / r.PerSecond
-	r.QuietNsPerOp = quiet(stamps[:min(r.Ops+1, int64(len(stamps)))])
-	if r.QuietNsPerOp <= 0 {
-		r.QuietNsPerOp = r.NsPerOp
-	}
 	if r.Requests > 0 {
 		r.LatencyNs = float64(latency.Load()) / float64(r.Requests)
 	}
