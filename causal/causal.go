@@ -53,4 +53,8 @@ type Options struct {
 	// Events is told the progress of the profile, from one goroutine; nil is allowed. The phases are "list", "build",
 	// "start", "warm up", "sample", "experiment" and "done".
 	Events func(stage.Event)
+	// Around, if not nil, is called for each window of the experiments with the program's process id and the speed-up in
+	// percent (0: a baseline), and calls run once, which conducts it. Before and after run nothing is sped up: Around may
+	// let the program stand still and another run in its place. Thus one sees what the experiments cost.
+	Around func(pid, speedup int, run func() error) error
 }

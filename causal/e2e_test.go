@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -197,6 +198,28 @@ func withProfile(t *testing.T) string {
 }
 
 // A cancelled profile gives what was found so far, and ends its program.
+func TestAround(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and profiles a program")
+	}
+	t.Parallel()
+	windows := map[int]int{}
+	profile(t, Options{Dir: "loop", Throughput: []string{"main.step"}, Sites: []string{"main.large"}, Around: func(pid, speedup int, run func() error) error {
+		windows[speedup]++
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			return err
+		}
+		return run()
+	}})
+	if len(windows) != 2 || windows[0] == 0 || windows[50] == 0 {
+		t.Errorf("windows by speed-up: %v, want some of 0 and 50", windows)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and profiles a program")

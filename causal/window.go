@@ -129,8 +129,25 @@ func (r *runner) measure(ctx context.Context, s *site, speedup int) (window, err
 	}
 }
 
-// once runs one experiment: the change, a gap until it has taken hold, and the window.
-func (r *runner) once(ctx context.Context, s *site, speedup int) (window, error) {
+// once runs one experiment, with what shall be around it.
+func (r *runner) once(ctx context.Context, s *site, speedup int) (w window, err error) {
+	if r.o.Around == nil {
+		return r.try(ctx, s, speedup)
+	}
+	// Who is in the site while the program stands still would raise its debt.
+	r.set(nil, 0)
+	if err := r.proc.sleep(ctx, 20*time.Millisecond); err != nil {
+		return window{}, err
+	}
+	err = r.o.Around(r.proc.cmd.Process.Pid, speedup, func() (err error) {
+		w, err = r.try(ctx, s, speedup)
+		return err
+	})
+	return w, err
+}
+
+// try runs one experiment: the change, a gap until it has taken hold, and the window.
+func (r *runner) try(ctx context.Context, s *site, speedup int) (window, error) {
 	r.set(s, speedup)
 	if err := r.proc.sleep(ctx, r.gap); err != nil {
 		return window{}, err

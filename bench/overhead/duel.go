@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,26 +17,21 @@ import (
 )
 
 const (
-	samplePeriod = 5 * time.Millisecond  // as causal samples
+	samplePeriod = 10 * time.Millisecond // as causal samples
 	settle       = 15 * time.Millisecond // after a process goes on, or another state begins
 )
-
-// speedups are tried in turn, in percent.
-var speedups = []int{25, 50, 75, 100}
 
 // processes are a program in both its forms, of which one runs at a time while the other stands still.
 type processes struct {
 	program      program
-	ids          map[string]int
 	block        *control.Block
 	plain, under *process
-	forgiven     int64
 	turns        int // in which it was sampled
 	samples      uint64
 }
 
 func (s *profiled) begin(ctx context.Context, p program) (_ duel, err error) {
-	d := &processes{program: p, ids: s.ids}
+	d := &processes{program: p}
 	defer func() {
 		if err != nil {
 			d.end()
@@ -69,7 +63,7 @@ func (d *processes) end() {
 	}
 }
 
-func (d *processes) run(s state, for_ time.Duration, turn int) (operations, seconds float64, err error) {
+func (d *processes) run(s state, for_ time.Duration) (done, error) {
 	p := d.under
 	switch s {
 	case stock:
@@ -77,71 +71,33 @@ func (d *processes) run(s state, for_ time.Duration, turn int) (operations, seco
 	case sampled:
 		d.block.SetSample(samplePeriod.Nanoseconds())
 		defer d.block.SetSample(0)
-	case baselines, experiments:
-		d.block.SetOn(true)
-		defer d.block.SetOn(false)
-		d.experiment(turn, s == experiments)
-		defer d.weigh(-1, 0)
 	}
-	if err := p.goOn(); err != nil {
-		return 0, 0, err
-	}
-	time.Sleep(settle)
 	d.block.Samples()
-	n, begin, err := p.operations()
+	did, took, err := p.turn(for_)
 	if err != nil {
-		return 0, 0, err
-	}
-	time.Sleep(for_)
-	got, lost := d.block.Samples()
-	m, end, err := p.operations()
-	if err != nil {
-		return 0, 0, err
+		return done{}, err
 	}
 	if s == sampled {
+		got, lost := d.block.Samples()
 		d.turns++
 		if d.samples += lost + uint64(len(got)); d.turns == 10 && d.samples == 0 {
-			return 0, 0, errors.New("it was not sampled")
+			return done{}, errors.New("it was not sampled")
 		}
 	}
-	if s == experiments || s == baselines {
-		// A segment that ran on while all stands still would raise a debt.
-		d.weigh(-1, 0)
-		time.Sleep(settle)
-	}
-	return float64(m - n), end.Sub(begin).Seconds(), p.pause()
+	return done{float64(did), took.Seconds()}, nil
 }
 
-// experiment begins a window as causal does: a baseline and a change alternate, if there shall be any, and over the
-// turns all sites and speed-ups have theirs.
-func (d *processes) experiment(turn int, changes bool) {
-	try, sites := turn/2, len(d.program.sites)
-	weight := int32(1) // a baseline reads the clock as its experiments do
-	if turn%2 == 1 && changes {
-		weight = int32(math.Round(float64(speedups[try/sites%len(speedups)]) / 100 * control.One))
-	}
-	d.weigh(try%sites, weight)
-	d.block.SetForgive(d.forgiven)
-	d.forgiven = d.block.Debt(control.Now())
-}
-
-// weigh gives one site a weight, and the others none.
-func (d *processes) weigh(site int, weight int32) {
-	for i, name := range d.program.sites {
-		w := int32(0)
-		if i == site {
-			w = weight
-		}
-		d.block.SetWeight(d.ids[name], w)
-	}
-}
-
-// process is a program that counts its operations where main.operations points to.
-type process struct {
-	cmd    *exec.Cmd
+// counter reads how many operations a process has done, where its main.operations points to.
+type counter struct {
 	memory *os.File
-	stderr bytes.Buffer
 	at     int64 // of the pointer, and then of the counter
+}
+
+// process is a program that this one has started.
+type process struct {
+	counter
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
 	done   chan error
 }
 
@@ -151,7 +107,7 @@ func start(ctx context.Context, binary string, args []string, env string) (*proc
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.CommandContext(ctx, binary, args...), at: at, done: make(chan error, 1)}
+	p := &process{cmd: exec.CommandContext(ctx, binary, args...), counter: counter{at: at}, done: make(chan error, 1)}
 	p.cmd.Stderr = &p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if env != "" {
@@ -161,7 +117,7 @@ func start(ctx context.Context, binary string, args []string, env string) (*proc
 		return nil, err
 	}
 	go func() { p.done <- p.cmd.Wait() }()
-	if p.memory, err = os.Open(fmt.Sprintf("/proc/%d/mem", p.cmd.Process.Pid)); err != nil {
+	if p.memory, err = memoryOf(p.cmd.Process.Pid); err != nil {
 		p.end()
 		return nil, err
 	}
@@ -216,20 +172,22 @@ func symbol(binary, name string) (int64, error) {
 	return 0, fmt.Errorf("%s has no variable %s", binary, name)
 }
 
-func (p *process) word() (int64, error) {
+func memoryOf(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/mem", pid)) }
+
+func (c *counter) word() (int64, error) {
 	var b [8]byte
-	if _, err := p.memory.ReadAt(b[:], p.at); err != nil {
+	if _, err := c.memory.ReadAt(b[:], c.at); err != nil {
 		return 0, err
 	}
 	return int64(binary.NativeEndian.Uint64(b[:])), nil
 }
 
 func (p *process) operations() (int64, time.Time, error) {
-	n, err := p.word()
+	n, t, err := p.counter.operations()
 	if err != nil {
 		err = p.fault(err)
 	}
-	return n, time.Now(), err
+	return n, t, err
 }
 
 // fault adds what the program has said.

@@ -1,13 +1,13 @@
 // Command overhead measures what profiling costs a program: its ordinary build
 // against a build with Headway's hooks and marks that is left alone, one that is
-// sampled, one in the baselines between experiments, and one on which experiments are conducted,
-// as many as baselines. Experiments delay a program, the more the larger the part that is sped up:
-// what they cost beyond their baselines is these delays.
+// sampled, and one of which a real profile is made: with the sites that it chooses and its usual speed-ups, as many
+// baselines as changes. Changes delay a program, the more the larger the part that is sped up:
+// what experiments cost beyond their baselines is these delays.
 //
 // Both builds run side by side, but only one at a time: turns of some ten milliseconds, in an order that
-// changes at random, so that what else the machine does meets all alike. Each round begins with new
-// processes and is one pair a comparison. The figure is how much longer an operation takes, in percent,
-// with an interval.
+// changes at random (a profile's windows and turns of the ordinary build alternate), so that what else the machine
+// does meets all alike. Each round begins with new processes and is one pair a comparison. The figure is how much longer
+// an operation takes, in percent, with an interval.
 //
 //	go run ./bench/overhead
 package main
@@ -37,13 +37,25 @@ type state string
 
 const (
 	stock       state = "ordinary build"
+	beside      state = "ordinary build, beside a profile"
 	idle        state = "instrumented, idle"
 	sampled     state = "sampled"
 	baselines   state = "experiments' baselines"
 	experiments state = "experiments"
 )
 
-var states = [...]state{stock, idle, sampled, baselines, experiments}
+var (
+	duels = [...]state{stock, idle, sampled}
+	costs = [...]state{idle, sampled, baselines, experiments} // in the order of the table
+)
+
+// against is the state that another is compared with: the two had turns in one run.
+func (s state) against() state {
+	if s == baselines || s == experiments {
+		return beside
+	}
+	return stock
+}
 
 // goals are the most that a state may cost, in percent.
 var goals = map[state]float64{idle: 1, sampled: 3, experiments: 12}
@@ -56,13 +68,14 @@ type subject interface {
 	build(ctx context.Context) error
 	// begin starts a program in both forms.
 	begin(ctx context.Context, p program) (duel, error)
+	// profile makes a real profile of a program for a while, by turns with its ordinary build, and says what each did.
+	profile(ctx context.Context, p program, d time.Duration, seed uint64) (map[state]done, error)
 }
 
 // A duel is a program in both forms.
 type duel interface {
-	// run lets one form run for about so long in a state, and returns what it did and how long that took. The turn
-	// chooses what the experiments try.
-	run(s state, d time.Duration, turn int) (operations, seconds float64, err error)
+	// run lets one form run for about so long in a state, and returns what it did and how long that took.
+	run(s state, d time.Duration) (done, error)
 	end()
 }
 
@@ -70,8 +83,8 @@ type program struct {
 	name string
 	pkg  string
 	args []string
-	// sites are functions that an experiment makes faster, the first also counts
-	// as progress: "import/path Func". They are what a profile of the program chooses.
+	// sites are functions that have marks, the first also counts as progress: "import/path Func". A real profile
+	// chooses others.
 	sites []string
 }
 
@@ -100,16 +113,19 @@ func main() {
 		}
 	}
 	var (
-		rounds = flag.Int("rounds", 15, "how often each program is run in each state")
-		each   = flag.Duration("each", time.Second, "how long each is measured in a round")
-		only   = flag.String("programs", "", "comma-separated names of programs; all without")
-		seed   = flag.Uint64("seed", 1, "decides the order of the runs")
-		file   = flag.String("json", "", "write the report as JSON to this file")
+		o    = options{}
+		only = flag.String("programs", "", "comma-separated names of programs; all without")
+		file = flag.String("json", "", "write the report as JSON to this file")
 	)
+	flag.IntVar(&o.rounds, "rounds", 12, "how often each program is run idle and sampled")
+	flag.DurationVar(&o.each, "each", 700*time.Millisecond, "how long each is measured in a round")
+	flag.IntVar(&o.profiles, "profiles", 6, "how many real profiles are made of each program")
+	flag.DurationVar(&o.profile, "profile", 20*time.Second, "how long each of these takes")
+	flag.Uint64Var(&o.seed, "seed", 1, "decides the order of the runs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	missed, err := measure(ctx, *rounds, *each, *only, *seed, *file)
+	missed, err := measure(ctx, o, *only, *file)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "overhead:", err)
 		os.Exit(1)
@@ -119,7 +135,13 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, rounds int, each time.Duration, only string, seed uint64, file string) (missed bool, err error) {
+type options struct {
+	rounds, profiles int
+	each, profile    time.Duration
+	seed             uint64
+}
+
+func measure(ctx context.Context, o options, only, file string) (missed bool, err error) {
 	chosen, err := choose(only)
 	if err != nil {
 		return false, err
@@ -138,7 +160,7 @@ func measure(ctx context.Context, rounds int, each time.Duration, only string, s
 	var m *measurement
 	// Processors that wake from sleep, now fast, now slowly, would be most of the noise.
 	if err := awake.While(func() (err error) {
-		m, err = runAll(ctx, s, chosen, rounds, each, seed, os.Stderr)
+		m, err = runAll(ctx, s, chosen, o, os.Stderr)
 		return err
 	}); err != nil {
 		return false, err
@@ -152,7 +174,7 @@ func measure(ctx context.Context, rounds int, each time.Duration, only string, s
 		return missed, err
 	}
 	defer f.Close()
-	return missed, m.report(started, seed).JSON(f)
+	return missed, m.report(started, o.seed).JSON(f)
 }
 
 func choose(only string) ([]program, error) {
@@ -177,75 +199,94 @@ func choose(only string) ([]program, error) {
 // measurement holds operations a second, by program, state and round.
 type measurement struct {
 	programs []program
-	rounds   int
 	rate     map[string]map[state][]float64
 }
 
-func runAll(ctx context.Context, s subject, programs []program, rounds int, each time.Duration, seed uint64, log io.Writer) (*measurement, error) {
-	m := &measurement{programs, rounds, map[string]map[state][]float64{}}
+func runAll(ctx context.Context, s subject, programs []program, o options, log io.Writer) (*measurement, error) {
+	m := &measurement{programs, map[string]map[state][]float64{}}
 	for _, p := range programs {
 		m.rate[p.name] = map[state][]float64{}
 	}
-	r := rand.New(rand.NewPCG(seed, 0))
-	for round := range rounds {
-		fmt.Fprintf(log, "round %d of %d\n", round+1, rounds)
+	r := rand.New(rand.NewPCG(o.seed, 0))
+	for round := range max(o.rounds, o.profiles) {
+		fmt.Fprintf(log, "round %d of %d\n", round+1, max(o.rounds, o.profiles))
 		for _, i := range r.Perm(len(programs)) {
 			p := programs[i]
-			if err := m.round(ctx, s, p, round, each, r); err != nil {
-				return nil, err
+			if round < o.rounds {
+				if err := m.round(ctx, s, p, o.each, r); err != nil {
+					return nil, err
+				}
+			}
+			if round < o.profiles {
+				d, err := s.profile(ctx, p, o.profile, o.seed+uint64(round))
+				if err == nil {
+					err = m.add(p, d)
+				}
+				if err != nil {
+					return nil, fmt.Errorf("%s, profile: %w", p.name, err)
+				}
 			}
 		}
 	}
 	return m, nil
 }
 
+// add notes what a program did in a round.
+func (m *measurement) add(p program, did map[state]done) error {
+	for s, d := range did {
+		if d.n == 0 {
+			return fmt.Errorf("%s: it did nothing", s)
+		}
+		m.rate[p.name][s] = append(m.rate[p.name][s], d.n/d.seconds)
+	}
+	return nil
+}
+
 // turn is how long each state lasts before the next has its turn.
 const turn = 50 * time.Millisecond
 
-func (m *measurement) round(ctx context.Context, s subject, p program, round int, each time.Duration, r *rand.Rand) error {
+func (m *measurement) round(ctx context.Context, s subject, p program, each time.Duration, r *rand.Rand) error {
 	d, err := s.begin(ctx, p)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	defer d.end()
 	turns := max(int(each/turn), 1)
-	var n, seconds [len(states)]float64
+	did := map[state]done{}
 	for k := -2; k < turns; k++ { // two to get warm
-		for _, j := range r.Perm(len(states)) {
+		for _, j := range r.Perm(len(duels)) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			did, took, err := d.run(states[j], turn, round*turns+max(k, 0))
+			more, err := d.run(duels[j], turn)
 			if err != nil {
-				return fmt.Errorf("%s, %s: %w", p.name, states[j], err)
+				return fmt.Errorf("%s, %s: %w", p.name, duels[j], err)
 			}
 			if k >= 0 {
-				n[j] += did
-				seconds[j] += took
+				sum := did[duels[j]]
+				did[duels[j]] = done{sum.n + more.n, sum.seconds + more.seconds}
 			}
 		}
 	}
-	for j, s := range states {
-		if n[j] == 0 {
-			return fmt.Errorf("%s, %s: it did nothing", p.name, s)
-		}
-		m.rate[p.name][s] = append(m.rate[p.name][s], n[j]/seconds[j])
+	if err := m.add(p, did); err != nil {
+		return fmt.Errorf("%s, %w", p.name, err)
 	}
 	return nil
 }
 
 // cost is how much longer an operation of a program takes in a state.
 func (m *measurement) cost(name string, s state) effect.Effect {
-	return effect.Paired(inverse(m.rate[name][stock]), inverse(m.rate[name][s]), confidence, 0)
+	return effect.Paired(inverse(m.rate[name][s.against()]), inverse(m.rate[name][s]), confidence, 0)
 }
 
 // mean is the same over all programs: in each round, the geometric mean.
 func (m *measurement) mean(s state) effect.Effect {
-	one, ratio := make([]float64, m.rounds), make([]float64, m.rounds)
-	for round := range m.rounds {
+	rounds := len(m.rate[m.programs[0].name][s])
+	one, ratio := make([]float64, rounds), make([]float64, rounds)
+	for round := range rounds {
 		sum := 0.0
 		for _, p := range m.programs {
-			sum += math.Log(m.rate[p.name][stock][round] / m.rate[p.name][s][round])
+			sum += math.Log(m.rate[p.name][s.against()][round] / m.rate[p.name][s][round])
 		}
 		one[round], ratio[round] = 1, math.Exp(sum/float64(len(m.programs)))
 	}
@@ -273,16 +314,18 @@ func verdict(e effect.Effect, goal float64) string {
 
 // print writes the table and says whether a goal is missed for certain.
 func (m *measurement) print(w io.Writer) (missed bool) {
-	fmt.Fprintf(w, "How much longer an operation takes than in the ordinary build, %% [95 %% interval], n=%d rounds\n\n", m.rounds)
+	name := m.programs[0].name
+	fmt.Fprintf(w, "How much longer an operation takes than in the ordinary build, %% [95 %% interval], n=%d rounds, %d profiles\n\n",
+		len(m.rate[name][idle]), len(m.rate[name][experiments]))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "program\toperations/s")
-	for _, s := range states[1:] {
+	for _, s := range costs {
 		fmt.Fprintf(t, "\t%s", s)
 	}
 	fmt.Fprintln(t)
 	row := func(name, rate string, of func(state) effect.Effect) {
 		fmt.Fprintf(t, "%s\t%s", name, rate)
-		for _, s := range states[1:] {
+		for _, s := range costs {
 			e := of(s)
 			if math.IsInf(e.High, 0) {
 				fmt.Fprintf(t, "\t%+.1f [too few rounds]", e.Percent)
@@ -297,7 +340,7 @@ func (m *measurement) print(w io.Writer) (missed bool) {
 	}
 	row("mean", "", m.mean)
 	fmt.Fprint(t, "goal for the mean\t")
-	for _, s := range states[1:] {
+	for _, s := range costs {
 		goal, ok := goals[s]
 		if !ok {
 			fmt.Fprint(t, "\t")
@@ -326,7 +369,7 @@ func (m *measurement) report(started time.Time, seed uint64) *report.Report {
 	const metric = "time per operation"
 	for _, p := range m.programs {
 		r.Groups = append(r.Groups, report.Group{Name: p.name})
-		for _, s := range states {
+		for _, s := range append([]state{stock, beside}, costs[:]...) {
 			us := inverse(m.rate[p.name][s])
 			for i := range us {
 				us[i] *= 1e6
@@ -336,7 +379,7 @@ func (m *measurement) report(started time.Time, seed uint64) *report.Report {
 				Name: string(s), Group: p.name, Baseline: s == stock,
 				Values: map[string]report.Value{metric: {Value: e.Value, Low: e.Low, High: e.High, N: e.N}},
 			}
-			if s != stock {
+			if s != stock && s != beside {
 				e := m.cost(p.name, s)
 				c.Effects = map[string]report.Effect{metric: {
 					Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Real: e.Low > 0 || e.High < 0,

@@ -22,23 +22,32 @@ func (k *known) build(context.Context) error                  { return nil }
 func (k *known) begin(context.Context, program) (duel, error) { return k, nil }
 func (k *known) end()                                         {}
 
-func (k *known) run(s state, _ time.Duration, _ int) (float64, float64, error) {
+func (k *known) run(s state, _ time.Duration) (done, error) {
 	if k.fail && s == sampled {
-		return 0, 0, errors.New("it was not sampled")
+		return done{}, errors.New("it was not sampled")
 	}
 	k.clock++
 	drift := 1 + k.clock/1e5
-	return 1000 / drift / (1 + k.cost[s]/100), 1, nil
+	return done{1000 / drift / (1 + k.cost[s]/100), 1}, nil
+}
+
+func (k *known) profile(context.Context, program, time.Duration, uint64) (map[state]done, error) {
+	did := map[state]done{}
+	for _, s := range []state{beside, baselines, experiments} { // by turns, so at the same time
+		did[s], _ = k.run(s, 0)
+		k.clock--
+	}
+	return did, nil
 }
 
 func TestKnownCosts(t *testing.T) {
 	k := &known{cost: map[state]float64{idle: 0.2, sampled: 5, experiments: 10}}
-	m, err := runAll(t.Context(), k, all, 15, time.Second, 1, io.Discard)
+	m, err := runAll(t.Context(), k, all, options{rounds: 15, profiles: 15, each: time.Second, seed: 1}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for s, want := range k.cost {
-		if e := m.mean(s); math.Abs(e.Percent-want) > 0.05 || e.Low > want || e.High < want || e.N != 15 {
+		if e := m.mean(s); math.Abs(e.Percent-want) > 0.05 || e.Low > want+1e-9 || e.High < want-1e-9 || e.N != 15 {
 			t.Errorf("%s costs %+v, want %g", s, e, want)
 		}
 	}
@@ -46,7 +55,7 @@ func TestKnownCosts(t *testing.T) {
 	if !m.print(&out) {
 		t.Error("a missed goal is not reported")
 	}
-	for _, want := range []string{"at most 1: met", "at most 3: missed", "at most 12: met", "n=15 rounds"} {
+	for _, want := range []string{"at most 1: met", "at most 3: missed", "at most 12: met", "n=15 rounds, 15 profiles"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -58,7 +67,7 @@ func TestKnownCosts(t *testing.T) {
 }
 
 func TestFailedRun(t *testing.T) {
-	_, err := runAll(t.Context(), &known{fail: true}, all[:1], 1, time.Second, 1, io.Discard)
+	_, err := runAll(t.Context(), &known{fail: true}, all[:1], options{rounds: 1, each: time.Second}, io.Discard)
 	if err == nil || err.Error() != "channel, sampled: it was not sampled" {
 		t.Error(err)
 	}

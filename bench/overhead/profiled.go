@@ -17,7 +17,6 @@ import (
 type profiled struct {
 	dir      string
 	programs []program
-	ids      map[string]int // of a site, as written in program.sites
 }
 
 func (s *profiled) binary(pkg string, instrumented bool) string {
@@ -33,7 +32,7 @@ func (s *profiled) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.ids = map[string]int{}
+	ids := uint32(0)
 	configs := map[string]*instrument.Config{}
 	points := map[string]uint32{}
 	for _, p := range s.programs {
@@ -54,8 +53,8 @@ func (s *profiled) build(ctx context.Context) error {
 				c.Packages[pkg] = append(c.Packages[pkg], instrument.Mark{Kind: instrument.Entry, ID: points[p.pkg], Func: name})
 				points[p.pkg]++
 			}
-			s.ids[site] = len(s.ids) + 1
-			c.Packages[pkg] = append(c.Packages[pkg], instrument.Mark{Kind: instrument.Site, ID: uint32(s.ids[site]), Func: name})
+			ids++
+			c.Packages[pkg] = append(c.Packages[pkg], instrument.Mark{Kind: instrument.Site, ID: ids, Func: name})
 		}
 	}
 	for pkg, c := range configs {
