@@ -120,7 +120,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 12, "how often each program is run idle and sampled")
 	flag.DurationVar(&o.each, "each", 700*time.Millisecond, "how long each is measured in a round")
 	flag.IntVar(&o.profiles, "profiles", 6, "how many real profiles are made of each program")
-	flag.DurationVar(&o.profile, "profile", 20*time.Second, "how long each of these takes")
+	flag.DurationVar(&o.profile, "profile", 30*time.Second, "how long each of these takes")
 	flag.Uint64Var(&o.seed, "seed", 1, "decides the order of the runs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

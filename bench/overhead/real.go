@@ -73,7 +73,7 @@ func (s *profiled) profile(ctx context.Context, p program, d time.Duration, seed
 		},
 	})
 	// That they are too few for an answer is no matter here: it is their cost that is asked for.
-	if err != nil && (ctx.Err() != nil || bases.seconds < 0.5 || all.seconds < 1) {
+	if err != nil && (ctx.Err() != nil || bases.seconds < 0.3 || all.seconds < 0.6) {
 		return nil, err
 	}
 	return map[state]done{beside: stocks, baselines: bases, experiments: all}, nil
