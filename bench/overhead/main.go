@@ -327,6 +327,10 @@ func (m *measurement) print(w io.Writer) (missed bool) {
 		fmt.Fprintf(t, "%s\t%s", name, rate)
 		for _, s := range costs {
 			e := of(s)
+			if math.IsNaN(e.Percent) {
+				fmt.Fprint(t, "\tnot measured")
+				continue
+			}
 			if math.IsInf(e.High, 0) {
 				fmt.Fprintf(t, "\t%+.1f [too few rounds]", e.Percent)
 				continue
