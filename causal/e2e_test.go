@@ -197,7 +197,7 @@ func withProfile(t *testing.T) string {
 	return dir
 }
 
-// A cancelled profile gives what was found so far, and ends its program.
+// Around sees every window, and may let the program stand still before it.
 func TestAround(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and profiles a program")
@@ -220,6 +220,23 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// The collector works for everybody: it waits for nobody, and nobody owes what it did not pay. A goroutine that was
+// given its clock whenever it had looked at the stack seemed to get slower, to twice its time, as a part of it got faster.
+func TestCollector(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and profiles a program")
+	}
+	rep := profile(t, Options{Dir: "collector", Throughput: []string{"main.step"}, Sites: []string{"main.large"}})
+	for _, c := range rep.Cases {
+		for name, e := range c.Effects {
+			if t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", c.Name, name, e.Percent, e.Low, e.High); e.Low > 10 {
+				t.Errorf("%s: it seems to take %.1f %% longer [%.1f, %.1f]", c.Name, e.Percent, e.Low, e.High)
+			}
+		}
+	}
+}
+
+// A cancelled profile gives what was found so far, and ends its program.
 func TestCancel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and profiles a program")

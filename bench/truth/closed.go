@@ -49,6 +49,9 @@ const (
 
 var allSteps = []time.Duration{us50, ms1, ms10}
 
+// never is longer than any step.
+const never = time.Hour
+
 // both gives the sites A and B of a program whose time per operation is time(a, b),
 // where a and b are the work of the two sites.
 func both(a, b float64, time func(a, b float64) float64) []Site {
@@ -155,6 +158,13 @@ var Programs = []Program{
 			}
 			return max(a, .5+b)
 		})},
+
+	// The collector is at work for a third of the time: what it takes, and when it makes others help or stand still, is
+	// no arithmetic, so a real edit is the truth. The closed forms leave it out.
+	{Name: "collector", Does: "A .5, B .2, then replace a part of what is kept, beside a busy collector", Steps: allSteps, Ideal: never,
+		Sites: both(.5, .2, plus(.3))},
+	{Name: "collector-eight", Does: "the same in eight goroutines", Steps: allSteps, Ideal: never,
+		Sites: both(.5, .2, func(a, b float64) float64 { return (a + b + .3) / 2 })},
 
 	// One goroutine again, with A in C.
 	{Name: "cgo", Does: "A .5 in C, then B .5", Package: "programs/cgowork", Cgo: true, Steps: allSteps, Sites: both(.5, .5, sum)},

@@ -18,6 +18,7 @@ var work = map[string][2]float64{
 	"cond": {.7, .3}, "mutex": {.5, .2}, "rwmutex": {.5, .5}, "unrelated": {1, 1}, "independent": {.5, 1},
 	"never": {1, 1}, "pingpong": {.6, .4}, "select-guard": {.6, .4}, "sixteen": {.6, .4}, "tasks": {.6, .4},
 	"open-loop": {1, 0}, "open-loop-latency": {1, 0}, "open-loop-process-latency": {1, 0},
+	"collector": {.5, .2}, "collector-eight": {.5, .2},
 	"trylock": {.7, .68}, "ticker": {1.05, .3}, "select-timeout": {.9, .5},
 }
 
@@ -74,6 +75,7 @@ func TestClosedFormsKnownValues(t *testing.T) {
 		{"trylock", "A", 25, 75}, {"trylock", "A", 50, 50}, {"trylock", "A", 75, 25}, {"trylock", "A", 100, 0},
 		{"ticker", "A", 25, 0}, {"ticker", "A", 50, -50}, {"ticker", "B", 75, 0},
 		{"select-timeout", "A", 25, 0}, {"select-timeout", "A", 50, -55}, {"select-timeout", "B", 50, -10},
+		{"collector", "A", 50, -25}, {"collector", "B", 75, -15}, {"collector-eight", "A", 75, -37.5},
 		{"cond", "A", 75, -57.14}, {"never", "A", 75, 0}, {"unrelated", "A", 75, 0},
 	} {
 		p := find(t, c.program)

@@ -221,6 +221,8 @@ var simulated = map[string]func(w *world, a, b float64){
 			}))
 		}
 	},
+	"collector":       simCollected(1),
+	"collector-eight": simCollected(8),
 	"tasks": func(w *world, a, b float64) {
 		room := &sem{n: 4}
 		w.start(loop(func(p *proc) {
@@ -350,4 +352,18 @@ func simulate(p Program, a, b, until float64) float64 {
 		return (w.lat - lat) / float64(w.nlat-nlat)
 	}
 	return (w.doneAt - from) / float64(w.done-skipped)
+}
+
+// simCollected has a collector that takes no time.
+func simCollected(goroutines int) func(w *world, a, b float64) {
+	return func(w *world, a, b float64) {
+		for range goroutines {
+			w.start(loop(func(p *proc) {
+				p.work(a)
+				p.work(b)
+				p.work(.3)
+				p.progress()
+			}))
+		}
+	}
 }

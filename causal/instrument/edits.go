@@ -29,10 +29,14 @@ var edits = map[string][]edit{
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif headwayOn != 0 {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
 		{"proc.go", "func dropg() {\n\tgp := getg()\n", "func dropg() {\n\tif headwayOn != 0 {\n\t\theadwayStop()\n\t}\n\tgp := getg()\n"},
 		{"proc.go", "\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n", "\tif headwayOn != 0 {\n\t\theadwayReady(gp)\n\t}\n\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n"},
+		// The network poller tags those that it wakes itself.
+		{"proc.go", "\t\ttail = gp\n\t\tcasgstatus(gp, _Gwaiting, _Grunnable)\n", "\t\ttail = gp\n\t\tif headwayOn != 0 && gp.waitreason != waitReasonIOWait {\n\t\t\theadwayReady(gp)\n\t\t}\n\t\tcasgstatus(gp, _Gwaiting, _Grunnable)\n"},
 		{"proc.go", "\tnewg.runningCleanups.Store(false)\n", "\tnewg.runningCleanups.Store(false)\n\tif headwayBase != 0 {\n\t\theadwaySpawn(newg)\n\t}\n"},
 		{"proc.go", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n\tif headwayOn != 0 {\n\t\theadwayPay()\n\t}\n"},
 		// Who has no effects for others to see pays when the scheduler takes the processor away.
 		{"proc.go", "func gopreempt_m(gp *g) {\n", "func gopreempt_m(gp *g) {\n\tif headwayOn != 0 {\n\t\theadwayPayLoop(nil)\n\t}\n"},
+		// The end of marking stops everybody: it comes no sooner than the work before it is paid for.
+		{"mgc.go", "func gcMarkDone() {\n\t", "func gcMarkDone() {\n\t" + pay},
 		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif headwayOn != 0 {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
 
 		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif headwayOn != 0 {\n\t\theadwayFound(pp, false)\n\t}\n"},

@@ -1,0 +1,3 @@
+module example.org/collector
+
+go 1.26
