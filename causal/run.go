@@ -19,10 +19,6 @@ import (
 // more than they tell.
 const samplePeriod = 10 * time.Millisecond
 
-// markCost is about what a mark costs a call, in seconds: two clock readings
-// and the bookkeeping.
-const markCost = 100e-9
-
 // runner conducts one profile.
 type runner struct {
 	o       *Options
@@ -43,9 +39,9 @@ type runner struct {
 
 	stacks   []stackOf
 	lost     uint64
-	rates    map[int]float64 // calls a second, by mark
-	sampled  time.Duration   // how long the stacks were collected
+	calls    frequency
 	sites    []*site
+	dropped  []string // names of sites that marks would disturb by more than they tell
 	trial    *trial
 	warnings []string
 }
@@ -209,10 +205,18 @@ func (r *runner) profile(ctx context.Context) error {
 	for _, name := range r.o.Sites {
 		direct = r.direct(name) && direct
 	}
-	if !direct {
+	if direct {
+		if err := r.mark(ctx, base, r.marks, true); err != nil {
+			return err
+		}
+		if direct = r.affords(r.marks, 1); !direct {
+			if err := r.sample(ctx, 2*time.Second); err != nil {
+				return err
+			}
+		}
+	} else {
 		// A first run finds the candidates.
-		r.marks = newCarriers()
-		if err := r.launch(ctx, base, true); err != nil {
+		if err := r.mark(ctx, base, newCarriers(), true); err != nil {
 			return err
 		}
 		d := min(max(r.o.Duration/8, time.Second), 8*time.Second)
@@ -223,36 +227,11 @@ func (r *runner) profile(ctx context.Context) error {
 		if err := r.pick(); err != nil {
 			return err
 		}
-		r.marks.choose(r.pr, r.o, r.sites, r.stacks)
-		r.proc.stop()
-		r.proc = nil
 	}
-	for round := 0; ; round++ {
-		k := base.clone()
-		r.marks.marks(k)
-		if err := r.launch(ctx, k, round == 0 && direct); err != nil {
+	if !direct {
+		if err := r.carry(ctx, base, r.stacks); err != nil {
 			return err
 		}
-		tiny, err := r.tooShort(ctx)
-		if err != nil {
-			return err
-		}
-		if len(tiny) == 0 || round == 2 {
-			break
-		}
-		// Marks that are entered very often cost more than they tell: use their callers.
-		first := r.stacks
-		r.marks = r.marks.without(tiny)
-		if direct && len(first) == 0 {
-			if err := r.sample(ctx, 2*time.Second); err != nil {
-				return err
-			}
-			first = r.stacks
-		}
-		r.proc.stop()
-		r.proc = nil
-		direct = false
-		r.marks.choose(r.pr, r.o, r.sites, first)
 	}
 	r.stacks, r.lost = nil, 0
 	d := min(max(r.o.Duration/15, time.Second), 4*time.Second)

@@ -24,7 +24,6 @@ func (r *runner) sample(ctx context.Context, d time.Duration) error {
 			r.lost += lost
 		}
 		b.SetSample(0)
-		r.sampled = d
 		if len(raw) > 0 && ctx.Err() == nil {
 			st, resolveErr := r.symbols.resolve(ctx, b.TextBase(), raw)
 			if resolveErr != nil {
@@ -40,74 +39,6 @@ func (r *runner) sample(ctx context.Context, d time.Duration) error {
 		if err = r.again(ctx, err); err != nil {
 			return err
 		}
-	}
-}
-
-// tooShort finds marks that are entered so often that they cost more than 2% of a processor.
-func (r *runner) tooShort(ctx context.Context) ([]*carrier, error) {
-	if len(r.marks.list) == 0 {
-		return nil, nil
-	}
-	d := 300 * time.Millisecond
-	before := map[int]uint64{}
-	for _, k := range r.marks.list {
-		before[k.id] = r.proc.block.Calls(k.id)
-	}
-	t := time.Now()
-	if err := r.proc.sleep(ctx, d); err != nil {
-		if err = r.again(ctx, err); err != nil {
-			return nil, err
-		}
-		return r.tooShort(ctx)
-	}
-	sec := time.Since(t).Seconds()
-	r.rates = map[int]float64{}
-	explicit := map[string]bool{}
-	for _, s := range r.sites {
-		if len(r.o.Sites) > 0 {
-			explicit[s.key.fn] = true
-		}
-	}
-	var tiny []*carrier
-	for _, k := range r.marks.list {
-		rate := float64(r.proc.block.Calls(k.id)-before[k.id]) / sec
-		r.rates[k.id] = rate
-		limit := 0.02
-		if explicit[k.fn] {
-			limit = 0.10
-		}
-		if rate*markCost > limit {
-			tiny = append(tiny, k)
-		}
-	}
-	return tiny, nil
-}
-
-// spread drops sites whose marks cost more than half of the time that the site
-// takes: inlined into everything, they cannot be told from the measurement.
-func (r *runner) spread(total float64) {
-	if len(r.o.Sites) > 0 || r.sampled <= 0 {
-		return
-	}
-	var keep []*site
-	var names []string
-	for _, s := range r.sites {
-		calls := 0.0
-		for id := range s.weights {
-			calls += r.rates[id]
-		}
-		if calls*markCost > 0.5*s.share*total/float64(r.sampled) {
-			names = append(names, s.name)
-			continue
-		}
-		keep = append(keep, s)
-	}
-	if len(keep) == 0 {
-		return
-	}
-	r.sites = keep[:min(len(keep), r.o.Top)]
-	if len(names) > 0 {
-		r.warn("too small and too widely spread to try: %s", strings.Join(names, ", "))
 	}
 }
 
@@ -144,7 +75,10 @@ func (r *runner) shares() {
 			}
 		}
 	}
-	r.spread(total)
+	r.spread()
+	if len(r.dropped) > 0 {
+		r.warn("too small and too widely spread to try: %s", strings.Join(r.dropped, ", "))
+	}
 	if r.lost > 0 {
 		r.warn("%d samples were lost", r.lost)
 	}

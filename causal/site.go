@@ -202,7 +202,7 @@ func newCarriers() *carriers {
 	return &carriers{funcs: map[string]*carrier{}, lines: map[siteKey]*carrier{}, tiny: map[string]bool{}}
 }
 
-// clone keeps what is known to be too short, and nothing else.
+// without keeps what is known to be too short, adds to it, and keeps nothing else.
 func (c *carriers) without(tiny []*carrier) *carriers {
 	n := newCarriers()
 	for k := range c.tiny {
@@ -212,6 +212,17 @@ func (c *carriers) without(tiny []*carrier) *carriers {
 		n.tiny[t.key()] = true
 	}
 	return n
+}
+
+// add gives a mark the next number.
+func (c *carriers) add(k *carrier) {
+	k.id = len(c.list) + 1
+	c.list = append(c.list, k)
+	if k.stmt {
+		c.lines[siteKey{file: k.file, line: k.line}] = k
+	} else {
+		c.funcs[k.fn] = k
+	}
 }
 
 func (c *carrier) key() string {
@@ -246,9 +257,7 @@ func (c *carriers) addFunc(pr *program, f frame) bool {
 	if !ok {
 		return false
 	}
-	k := &carrier{id: len(c.list) + 1, fn: f.fn, file: f.file, line: f.start, pkg: p.path()}
-	c.list = append(c.list, k)
-	c.funcs[f.fn] = k
+	c.add(&carrier{fn: f.fn, file: f.file, line: f.start, pkg: p.path()})
 	return true
 }
 
@@ -269,9 +278,7 @@ func (c *carriers) addLine(pr *program, f frame) bool {
 	if file == nil || !instrument.Bracketable(pr.fset, file, f.line) {
 		return false
 	}
-	k := &carrier{id: len(c.list) + 1, fn: f.fn, file: f.file, line: f.line, stmt: true, pkg: p.path()}
-	c.list = append(c.list, k)
-	c.lines[key] = k
+	c.add(&carrier{fn: f.fn, file: f.file, line: f.line, stmt: true, pkg: p.path()})
 	return true
 }
 

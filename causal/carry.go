@@ -1,0 +1,201 @@
+package causal
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// markCost is about what a mark costs a call, in seconds: two clock readings
+	// and the bookkeeping.
+	markCost = 100e-9
+
+	// What marks may cost at most, as parts of the processor time that the program uses: one of them, all
+	// together, and that of a site that was asked for by name.
+	oneMark   = 0.02
+	allMarks  = 0.05
+	namedMark = 0.10
+)
+
+// frequency is how often marks are entered.
+type frequency struct {
+	calls map[string]float64 // a second, by the mark's key
+	busy  float64            // processors that the program uses
+}
+
+// cost of a mark is a part of the processor time that the program uses.
+func (f *frequency) cost(k *carrier) float64 {
+	return f.calls[k.key()] * markCost / max(f.busy, 0.1)
+}
+
+// mark builds the program with these marks, starts it and counts how often they are entered.
+func (r *runner) mark(ctx context.Context, base *marks, c *carriers, first bool) error {
+	if r.proc != nil {
+		r.proc.stop()
+		r.proc = nil
+	}
+	r.marks = c
+	k := base.clone()
+	c.marks(k)
+	if err := r.launch(ctx, k, first); err != nil {
+		return err
+	}
+	if len(c.list) == 0 {
+		return nil
+	}
+	return r.count(ctx)
+}
+
+func (r *runner) count(ctx context.Context) error {
+	before := map[int]uint64{}
+	for _, k := range r.marks.list {
+		before[k.id] = r.proc.block.Calls(k.id)
+	}
+	cpu, err := r.proc.cpu()
+	if err != nil {
+		return err
+	}
+	t := time.Now()
+	if err := r.proc.sleep(ctx, 300*time.Millisecond); err != nil {
+		if err = r.again(ctx, err); err != nil {
+			return err
+		}
+		return r.count(ctx)
+	}
+	now, err := r.proc.cpu()
+	if err != nil {
+		return err
+	}
+	sec := time.Since(t).Seconds()
+	r.calls.busy = (now - cpu).Seconds() / sec
+	if r.calls.calls == nil {
+		r.calls.calls = map[string]float64{}
+	}
+	for _, k := range r.marks.list {
+		r.calls.calls[k.key()] = float64(r.proc.block.Calls(k.id)-before[k.id]) / sec
+	}
+	return nil
+}
+
+// asked says whether a mark is that of a site that was asked for by name: it may cost more.
+func (r *runner) asked(k *carrier) bool {
+	for _, s := range r.sites {
+		if len(r.o.Sites) > 0 && !k.stmt && s.key.fn == k.fn {
+			return true
+		}
+	}
+	return false
+}
+
+// limit is what a mark may cost.
+func (r *runner) limit(k *carrier) float64 {
+	if r.asked(k) {
+		return namedMark
+	}
+	return oneMark
+}
+
+// excess returns the mark that is to go first, if the marks cost more than slack times what they may.
+func (r *runner) excess(c *carriers, slack float64) *carrier {
+	var most *carrier
+	sum := 0.0
+	for _, k := range c.list {
+		if r.calls.cost(k) > slack*r.limit(k) {
+			return k
+		}
+		if r.asked(k) {
+			continue
+		}
+		sum += r.calls.cost(k)
+		if most == nil || r.calls.cost(k) > r.calls.cost(most) {
+			most = k
+		}
+	}
+	if sum > slack*allMarks {
+		return most
+	}
+	return nil
+}
+
+func (r *runner) affords(c *carriers, slack float64) bool { return r.excess(c, slack) == nil }
+
+// carry finds marks for the sites that cost little, given samples of the program, and starts it with them. Short
+// functions that are called often cannot have one: their callers have it in their place. How often what is called
+// shows in a run in which all that may be needed are marked.
+func (r *runner) carry(ctx context.Context, base *marks, stacks []stackOf) error {
+	if err := r.mark(ctx, base, r.climb(stacks), false); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := r.mark(ctx, base, r.afford(stacks), false); err != nil {
+			return err
+		}
+		if r.affords(r.marks, 1.5) {
+			break
+		}
+	}
+	return nil
+}
+
+// climb marks what may carry the sites: the innermost functions, what carries them if those are too short, and so on.
+func (r *runner) climb(stacks []stackOf) *carriers {
+	all := newCarriers()
+	for level := newCarriers(); ; level = level.without(level.list) {
+		level.choose(r.pr, r.o, r.sites, stacks)
+		if len(level.list) == 0 {
+			return all
+		}
+		for _, k := range level.list {
+			c := *k
+			all.add(&c)
+		}
+	}
+}
+
+// afford chooses marks that together cost no more than they may, and drops the sites that these cannot tell from what they
+// disturb.
+func (r *runner) afford(stacks []stackOf) *carriers {
+	tiny := newCarriers()
+	for {
+		c := tiny.without(nil)
+		c.choose(r.pr, r.o, r.sites, stacks)
+		if k := r.excess(c, 1); k != nil {
+			tiny.tiny[k.key()] = true
+			continue
+		}
+		for _, s := range r.sites {
+			c.weigh(r.o, s, stacks)
+		}
+		n := len(r.sites)
+		r.marks = c
+		if r.spread(); len(r.sites) == n {
+			return c
+		}
+	}
+}
+
+// spread drops sites whose marks cost more than half of the time that the site
+// takes: inlined into everything, they cannot be told from the measurement.
+func (r *runner) spread() {
+	if len(r.o.Sites) > 0 {
+		return
+	}
+	var keep []*site
+	var names []string
+	for _, s := range r.sites {
+		cost := 0.0
+		for id := range s.weights {
+			cost += r.calls.cost(r.marks.list[id-1])
+		}
+		if cost > 0.5*s.share {
+			names = append(names, s.name)
+			continue
+		}
+		keep = append(keep, s)
+	}
+	if len(keep) == 0 {
+		return
+	}
+	r.sites = keep[:min(len(keep), r.o.Top)]
+	r.dropped = append(r.dropped, names...)
+}
