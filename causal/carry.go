@@ -167,16 +167,15 @@ func (r *runner) afford(stacks []stackOf) *carriers {
 			c.weigh(r.o, s, stacks)
 		}
 		n := len(r.sites)
-		r.marks = c
-		if r.spread(); len(r.sites) == n {
+		if r.spread(c); len(r.sites) == n {
 			return c
 		}
 	}
 }
 
 // spread drops sites whose marks cost more than half of the time that the site
-// takes: inlined into everything, they cannot be told from the measurement.
-func (r *runner) spread() {
+// takes: inlined into everything, they cannot be told from the measurement. Their weights are known.
+func (r *runner) spread(c *carriers) {
 	if len(r.o.Sites) > 0 {
 		return
 	}
@@ -185,7 +184,7 @@ func (r *runner) spread() {
 	for _, s := range r.sites {
 		cost := 0.0
 		for id := range s.weights {
-			cost += r.calls.cost(r.marks.list[id-1])
+			cost += r.calls.cost(c.list[id-1])
 		}
 		if cost > 0.5*s.share {
 			names = append(names, s.name)

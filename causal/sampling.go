@@ -75,7 +75,7 @@ func (r *runner) shares() {
 			}
 		}
 	}
-	r.spread()
+	r.spread(r.marks)
 	if len(r.dropped) > 0 {
 		r.warn("too small and too widely spread to try: %s", strings.Join(r.dropped, ", "))
 	}
