@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// called is a runner of a program that uses two processors and enters its marks so often, in thousands a second.
+// called is a runner of a program that uses two processors whose marks cost so many ten-thousandths of one.
 func called(o Options, calls map[string]float64) *runner {
 	o = defaults(o)
 	r := &runner{o: &o, calls: frequency{calls: map[string]float64{}, busy: 2}}
 	for k, n := range calls {
-		r.calls.calls[k] = 1000 * n
+		r.calls.calls[k] = n * 1e-4 / markCost
 	}
 	return r
 }
@@ -56,7 +56,7 @@ func TestExcess(t *testing.T) {
 	r := called(Options{}, map[string]float64{"a.f": 10})
 	r.calls.busy = 0.001
 	if c := r.calls.cost(marked("a.f").list[0]); c < 0.0099 || c > 0.0101 {
-		t.Errorf("10,000 calls a second of an idle program cost %g", c)
+		t.Errorf("calls that take a millisecond a second of an idle program cost %g", c)
 	}
 }
 

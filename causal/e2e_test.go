@@ -291,6 +291,70 @@ func TestCancelBuild(t *testing.T) {
 	}
 }
 
+// accounted builds a program and runs it with its accounts on.
+func accounted(t *testing.T, dir string, conf *instrument.Config, args ...string) (*process, *screen) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(screen)
+	o := Options{Dir: dir, Package: ".", Args: args, Env: append(os.Environ(), "GOFLAGS=-buildvcs=false"), Stdout: out, Stderr: out}
+	g, err := newGoTool(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmp := t.TempDir()
+	bin, err := (&builder{g: g, o: &o, self: self, dir: tmp, target: "."}).build(t.Context(), conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := start(&o, tmp, bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.stop)
+	p.block.SetOn(true)
+	return p, out
+}
+
+// A processor's clock goes on between two readings of the kernel's by the processor's ticks: it is never ahead of the
+// kernel's, and not behind.
+func TestTicks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	p, _ := accounted(t, "testdata/loop", &instrument.Config{Packages: map[string][]instrument.Mark{
+		"example.org/loop": {{Kind: instrument.Entry, ID: 0, Func: "step"}},
+	}})
+	var late []int64
+	last := int64(0)
+	for limit := time.After(time.Minute); len(late) < 300; {
+		select {
+		case <-p.done:
+			t.Fatal(p.err)
+		case <-limit:
+			t.Fatalf("the point was seen %d times in a minute", len(late))
+		case <-time.After(2 * time.Millisecond):
+		}
+		seen := p.block.Count(0).Last
+		now := control.Now()
+		if seen == last {
+			continue
+		}
+		if seen < last || seen > now+1000 {
+			t.Fatalf("the clock said %d after %d, when it was %d", seen, last, now)
+		}
+		last = seen
+		late = append(late, now-seen)
+	}
+	slices.Sort(late)
+	if d := late[len(late)/2]; d > 5e6 {
+		t.Errorf("half of the points of a program that has one every third of a millisecond were more than %d ns old", d)
+	}
+}
+
 // A program that sleeps, ticks and waits with deadlines keeps doing so while
 // debt is added from outside, and its own clock runs slow by that debt.
 func TestVirtualClock(t *testing.T) {
@@ -298,28 +362,7 @@ func TestVirtualClock(t *testing.T) {
 		t.Skip("builds a program")
 	}
 	t.Parallel()
-	dir := t.TempDir()
-	env := append(os.Environ(), "GOFLAGS=-buildvcs=false")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out screen
-	o := Options{Dir: "testdata/clock", Package: ".", Args: []string{"1s"}, Env: env, Stdout: &out, Stderr: &out}
-	g, err := newGoTool(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin, err := (&builder{g: g, o: &o, self: self, dir: dir, target: "."}).build(t.Context(), &instrument.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := start(&o, dir, bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.stop()
-	p.block.SetOn(true)
+	p, out := accounted(t, "testdata/clock", &instrument.Config{}, "1s")
 	// Half of the time is taken away.
 	begin := control.Now()
 	limit := time.After(2 * time.Minute)

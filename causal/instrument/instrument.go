@@ -81,6 +81,16 @@ func run(tool string, args []string) (int, error) {
 	if name == "asm" || name == "compile" {
 		args = dropFlag(args)
 	}
+	if name == "asm" {
+		dir, args, err := assemble(args, os.Getenv("TOOLEXEC_IMPORTPATH"))
+		if dir != "" {
+			defer os.RemoveAll(dir)
+		}
+		if err != nil {
+			return 1, err
+		}
+		return pass(tool, args, nil)
+	}
 	if name != "compile" {
 		return pass(tool, args, nil)
 	}

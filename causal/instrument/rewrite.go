@@ -27,12 +27,7 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 	if len(changes) == 0 && len(marks) == 0 && !isProgress {
 		return "", args, nil
 	}
-	beside := "" // the config, which is removed even if this process is killed
-	if c := os.Getenv(ConfigEnv); c != "" {
-		beside = filepath.Dir(c)
-	}
-	dir, err = os.MkdirTemp(beside, "headway-compile-")
-	if err != nil {
+	if dir, err = scratch(); err != nil {
 		return "", nil, fmt.Errorf("rewriting %s: %w", path, err)
 	}
 	files := goFiles(args)
@@ -171,6 +166,49 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 		out = append(out, dst)
 	}
 	return dir, out, nil
+}
+
+// assemble adds our assembly, if there is some for this architecture, to that of package runtime.
+func assemble(args []string, importPath string) (dir string, out []string, err error) {
+	if importPath != "runtime" {
+		return "", args, nil
+	}
+	ours, err := hooks.ReadFile("hooks/headway_" + goarch() + ".s.txt")
+	if err != nil {
+		return "", args, nil
+	}
+	host := "asm_" + goarch() + ".s"
+	for i, a := range args {
+		if filepath.Base(a) != host {
+			continue
+		}
+		text, err := os.ReadFile(a)
+		if err != nil {
+			return "", nil, fmt.Errorf("rewriting %s: %w", host, err)
+		}
+		if dir, err = scratch(); err != nil {
+			return "", nil, fmt.Errorf("rewriting %s: %w", host, err)
+		}
+		if abs, err := filepath.Abs(a); err == nil && !strings.HasPrefix(a, "./") {
+			a = abs
+		}
+		dst := filepath.Join(dir, host)
+		if err := os.WriteFile(dst, []byte("#line 1 \""+a+"\"\n"+string(text)+string(ours)), 0o600); err != nil {
+			return dir, nil, err
+		}
+		args = append([]string{}, args...)
+		args[i] = dst
+	}
+	return dir, args, nil
+}
+
+// scratch makes a directory beside the configuration, which is removed even if this process is killed.
+func scratch() (string, error) {
+	beside := ""
+	if c := os.Getenv(ConfigEnv); c != "" {
+		beside = filepath.Dir(c)
+	}
+	return os.MkdirTemp(beside, "headway-compile-")
 }
 
 const markDecls = `
