@@ -170,7 +170,7 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 
 // assemble adds our assembly, if there is some for this architecture, to that of package runtime.
 func assemble(args []string, importPath string) (dir string, out []string, err error) {
-	if importPath != "runtime" {
+	if path, _, _ := strings.Cut(importPath, " "); path != "runtime" {
 		return "", args, nil
 	}
 	ours, err := hooks.ReadFile("hooks/headway_" + goarch() + ".s.txt")

@@ -369,6 +369,42 @@ func TestGOARCH(t *testing.T) {
 	}
 }
 
+func TestAssemble(t *testing.T) {
+	theirs := goroot(t) + "/src/runtime/asm_amd64.s"
+	for _, c := range []struct {
+		name, arch, pkg string
+		ours            bool
+	}{
+		{"the runtime", "amd64", "runtime", true},
+		{"as its own tests have it", "amd64", "runtime [runtime.test]", true},
+		{"another package", "amd64", "reflect", false},
+		{"an architecture that needs none", "arm64", "runtime", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("GOARCH", c.arch)
+			args := []string{"-p", "runtime", "./memmove_amd64.s", theirs}
+			dir, out, err := assemble(args, c.pkg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			if args[3] != theirs || len(out) != 4 || !slices.Equal(out[:3], args[:3]) {
+				t.Fatalf("%q became %q", args, out)
+			}
+			text := read(t, out[3])
+			if !c.ours {
+				if dir != "" || text != read(t, theirs) {
+					t.Errorf("it was changed: %s", out[3])
+				}
+				return
+			}
+			if want := "#line 1 \"" + theirs + "\"\n" + read(t, theirs); !strings.HasPrefix(text, want) || !strings.Contains(text[len(want):], "headwayTicks") {
+				t.Errorf("%s is not theirs and ours after it", out[3])
+			}
+		})
+	}
+}
+
 func goroot(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
