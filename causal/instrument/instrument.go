@@ -157,7 +157,7 @@ func version(tool string, args []string, conf *Config) (int, error) {
 // Identity changes whenever what we add to the standard library changes.
 func Identity() string {
 	h := sha256.New()
-	fmt.Fprint(h, "rewriter 2", markDecls, progressDecls)
+	fmt.Fprint(h, "rewriter 3", markDecls, progressDecls)
 	entries, _ := hooks.ReadDir("hooks")
 	for _, e := range entries {
 		b, _ := hooks.ReadFile("hooks/" + e.Name())
