@@ -11,7 +11,8 @@ import (
 const (
 	shortest = 40 * time.Millisecond // of a window
 	longest  = time.Second
-	visits   = 10 // the fewest in a window, on average
+	brief    = 200 * time.Millisecond // the longest where clients that wait for nobody are held up by a part of it
+	visits   = 10                     // the fewest in a window, on average
 )
 
 // settle is how long a window waits after a change, in wall-clock time, when
@@ -49,8 +50,12 @@ func (r *runner) calibrate(ctx context.Context) error {
 	if r.o.Window != 0 {
 		return nil
 	}
-	floor := min(max(shortest, visits*per), longest)
-	ceiling := max(floor, min(longest, r.affordable()))
+	most := longest
+	if r.o.Open {
+		most = brief
+	}
+	floor := min(max(shortest, visits*per), most)
+	ceiling := max(floor, min(most, r.affordable()))
 	r.window = min(max(floor, 100*time.Millisecond), ceiling)
 	block := floor / 2
 	budget := min(max(r.o.Duration/16, 600*time.Millisecond), 4*time.Second)

@@ -48,6 +48,9 @@ type Options struct {
 	Window     time.Duration // of one experiment; 0 chooses by the rate of progress
 	Seed       uint64
 	Confidence float64 // 0 is 0.95
+	// Open is whether clients outside the process send by a schedule of their own (an open workload) and do not wait for an
+	// answer before they ask again (a closed one). Each of their connections has to carry one request at a time.
+	Open bool
 
 	Stdout, Stderr io.Writer // the program's own output
 	// Events is told the progress of the profile, from one goroutine; nil is allowed. The phases are "list", "build",

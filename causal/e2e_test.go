@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -402,5 +404,60 @@ func TestVirtualClock(t *testing.T) {
 	}
 	if ns, times := p.block.Paid(); times == 0 && ns > 0 {
 		t.Errorf("%d ns were paid in %d times", ns, times)
+	}
+}
+
+// A client that waits for answers is held up once for what was inserted while it waited, one that keeps a schedule of its own
+// every time for all that was.
+func TestOpen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	p, out := accounted(t, "testdata/echo", &instrument.Config{})
+	for limit := time.Now().Add(time.Minute); !strings.Contains(out.String(), "\n"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("the program does not listen")
+		}
+	}
+	conn, err := net.Dial("tcp", strings.TrimSpace(out.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// ask is the shortest time that an answer takes in some tries.
+	ask := func(tries int) time.Duration {
+		least := time.Minute
+		for range tries {
+			begin := time.Now()
+			b := []byte{1}
+			if _, err := conn.Write(b); err != nil {
+				t.Fatal(err)
+			}
+			conn.SetReadDeadline(begin.Add(time.Minute))
+			if _, err := io.ReadFull(conn, b); err != nil {
+				t.Fatal(err)
+			}
+			least = min(least, time.Since(begin))
+			time.Sleep(10 * time.Millisecond) // it waits again
+		}
+		return least
+	}
+	const inserted = 200 * time.Millisecond
+	ask(1)
+	p.block.AddDebt(int64(inserted))
+	if d := ask(1); d < inserted {
+		t.Errorf("the first request after %v were inserted was answered in %v", inserted, d)
+	}
+	if d := ask(5); d >= inserted {
+		t.Errorf("of five later ones none was answered before %v", d)
+	}
+	p.block.SetOpen(true)
+	if d := ask(2); d < inserted {
+		t.Errorf("a request by a schedule was answered in %v, though %v had been inserted", d, inserted)
+	}
+	p.block.SetForgive(p.block.Debt(control.Now()))
+	if d := ask(5); d >= inserted {
+		t.Errorf("of five requests after a new beginning none was answered before %v", d)
 	}
 }

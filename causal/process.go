@@ -46,6 +46,7 @@ func start(o *Options, dir, bin string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	block.SetOpen(o.Open)
 	p := &process{block: block, done: make(chan struct{}), begun: time.Now()}
 	p.cmd = exec.Command(bin, o.Args...)
 	p.cmd.Dir = o.Dir

@@ -34,7 +34,8 @@ type runner struct {
 
 	window, gap time.Duration
 	lastDebt    int64
-	runs        int // how often the program was started again
+	inserted    time.Duration // in the phase before this one
+	runs        int           // how often the program was started again
 	deadline    time.Time
 
 	stacks   []stackOf

@@ -109,9 +109,14 @@ func (r *runner) set(s *site, speedup int) {
 		}
 		b.SetWeight(k.id, w)
 	}
-	// Waits on the outside pay for what was inserted in this phase and the last.
 	debt := b.Debt(control.Now())
-	b.SetForgive(r.lastDebt)
+	r.inserted = time.Duration(debt - r.lastDebt)
+	if r.o.Open {
+		b.SetForgive(debt)
+	} else {
+		// Waits on the outside pay for what was inserted in this phase and the last.
+		b.SetForgive(r.lastDebt)
+	}
 	r.lastDebt = debt
 }
 
@@ -149,7 +154,13 @@ func (r *runner) once(ctx context.Context, s *site, speedup int) (w window, err 
 // try runs one experiment: the change, a gap until it has taken hold, and the window.
 func (r *runner) try(ctx context.Context, s *site, speedup int) (window, error) {
 	r.set(s, speedup)
-	if err := r.proc.sleep(ctx, r.gap); err != nil {
+	gap := r.gap
+	if r.o.Open {
+		// Those who were held up in the phase before come now, beside those whose time it is. What that heaps up is gone after
+		// load/(1-load) times as long as they were held up: with a load of .8 this suffices.
+		gap += 4 * r.inserted
+	}
+	if err := r.proc.sleep(ctx, gap); err != nil {
 		return window{}, err
 	}
 	a := r.take()

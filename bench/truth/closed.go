@@ -20,6 +20,7 @@ type Program struct {
 	// know; there only a real edit is the truth. 0 is all steps.
 	Ideal time.Duration
 	Sites []Site
+	Open  bool   // clients outside send by a schedule of their own
 	Long  bool   // arrivals are random: twice the time for the same precision
 	Limit string // what of it headway documents that it cannot see; the goals leave it out
 }
@@ -128,8 +129,10 @@ var Programs = []Program{
 	// long step, because the timer rounds shorter gaps to a millisecond.
 	{Name: "open-loop-latency", Does: "the same: mean latency", Run: "open-loop", Latency: true, Long: true, Steps: allSteps, Ideal: ms10,
 		Sites: []Site{siteA(md1)}},
-	{Name: "open-loop-process-latency", Does: "the same with arrivals from another process", Run: "open-loop-process", Latency: true, Long: true,
-		Limit: "a client outside that sends on a schedule of its own", Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
+	{Name: "open-loop-connections-latency", Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
+		Open: true, Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
+	{Name: "open-loop-process-latency", Does: "the same with all of them on one connection", Run: "open-loop-process", Latency: true, Long: true,
+		Limit: "a client outside that sends by a schedule of its own, several requests at once on one connection", Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
 
 	// The client waits .4 between an answer and its next request: a + b + .4.
 	{Name: "client-process", Does: "A .4 and B .2 for a client in another process that waits .4", Steps: allSteps, Ideal: ms1,

@@ -48,6 +48,7 @@ func (p profiler) Predict(ctx context.Context, j Job) (map[int]Interval, error) 
 		Sites:    []string{j.Site.Name},
 		Speedups: j.Speedups,
 		Duration: j.Duration,
+		Open:     j.Program.Open,
 		Seed:     1,
 		Stdout:   io.Discard,
 		Stderr:   &stderr,

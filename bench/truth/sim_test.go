@@ -235,9 +235,10 @@ var simulated = map[string]func(w *world, a, b float64){
 			})
 		}))
 	},
-	"open-loop":                 simOpenLoop,
-	"open-loop-latency":         simOpenLoop,
-	"open-loop-process-latency": simOpenLoop,
+	"open-loop":                     simOpenLoop,
+	"open-loop-latency":             simOpenLoop,
+	"open-loop-connections-latency": simOpenLoop,
+	"open-loop-process-latency":     simOpenLoop,
 	"trylock": func(w *world, a, b float64) {
 		w.start(loop(func(p *proc) {
 			heldUntil := p.w.now + b

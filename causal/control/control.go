@@ -101,6 +101,9 @@ func (b *Block) SetWeight(id int, w int32) {
 // AddDebt delays the whole program by ns, as if something outside had been sped up.
 func (b *Block) AddDebt(ns int64) { b.signed(offExt).Add(ns) }
 
+// SetOpen says that clients on the outside keep a schedule of their own (an open workload): they do not wait for answers.
+func (b *Block) SetOpen(open bool) { b.flag(flagOpen, open) }
+
 // SetForgive forgives waits on the outside what was inserted before the debt was ns.
 func (b *Block) SetForgive(ns int64) { b.signed(offForgive).Store(ns) }
 

@@ -96,6 +96,11 @@ func TestSettings(t *testing.T) {
 	}
 	b.SetOn(true)
 	b.SetSample(0)
+	b.SetOpen(true)
+	if b.word(offOn).Load() != flagCharges|flagOpen {
+		t.Errorf("an open workload sets the word to %d", b.word(offOn).Load())
+	}
+	b.SetOpen(false)
 	if b.word(offSample).Load() != 0 || b.word(offGen).Load() != 2 || b.word(offOn).Load() != flagCharges {
 		t.Error("every setting of the sampling has a generation, and leaves the accounting alone")
 	}

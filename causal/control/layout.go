@@ -46,6 +46,7 @@ const (
 	// What the program does, in the word at offOn.
 	flagCharges = 1
 	flagSamples = 2
+	flagOpen    = 4
 
 	// NamedBase is the number of the first point of package progress.
 	NamedBase = MaxPoint - MaxName/2

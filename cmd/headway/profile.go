@@ -53,6 +53,11 @@ The table says for each site what each virtual speed-up would change, with the
 interval that holds the truth in 95 of 100 cases; one that contains 0 is shown
 as no effect seen. The same answer goes to headway-profile.html.
 
+Clients outside the program are taken for ones that wait for an answer before they
+ask again (a closed workload: wrk, hey). If they send by a schedule of their own (an
+open one: headway load with a rate, wrk2, vegeta), say --open. Each of their connections
+has to carry one request at a time, as HTTP/1 does.
+
 Flags for go build follow --build, as many in one argument as you like; quote
 what contains blanks; or give --build again:
 
@@ -65,6 +70,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
 		Example: `  headway profile ./examples/http2
   headway profile --throughput main.handle ./cmd/server -- -listen :8080
   headway profile --by line --include '^example.org/server' --duration 5m ./cmd/server
+  headway profile --open ./cmd/server
   headway profile --site runtime.newstack --speedups 10,20,40,80 ./examples/http2
   headway profile --test --throughput 'testing.(*B).Loop' ./codec -- -test.run='^$' -test.bench=Decode
   headway profile --format json --html "" ./cmd/server | jq .answer`,
@@ -138,6 +144,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
 	f.DurationVar(&o.Duration, "duration", time.Minute, "experiment for `TIME`, after the build")
 	f.DurationVar(&o.Window, "window", 0, "one experiment lasts `TIME`; 0 goes by the rate of progress")
 	f.Uint64Var(&o.Seed, "seed", 1, "`NUMBER` that decides the order of the experiments")
+	f.BoolVar(&o.Open, "open", false, "clients outside send by a schedule of their own, and wait for no answer")
 	f.BoolVar(&stayAwake, "awake", false, "keep idle processors from sleeping: sharper where work is shorter than a wake-up")
 	f.BoolVar(&o.Test, "test", false, "profile the package's tests or benchmarks")
 	f.StringArrayVar(&build, "build", nil, "`FLAGS` for go build (repeatable)")

@@ -19,6 +19,7 @@ func init() {
 	add("client-process", 0, clientProcess)
 	add("open-loop", 0, openLoop)
 	add("open-loop-process", 0, openLoopProcess)
+	add("open-loop-connections", 0, openLoopConnections)
 }
 
 // peerInside does A (.5), then asks a peer over loopback TCP that sleeps for .5 and
@@ -98,6 +99,23 @@ func openLoopProcess(c harness.Config) {
 	serve(c, queue)
 }
 
+// connections is more than arrive while a profile holds them up.
+const connections = 512
+
+// openLoopConnections is the same with a connection for each request.
+func openLoopConnections(c harness.Config) {
+	queue := make(chan time.Time, 1<<16)
+	for _, conn := range startClient(c, "open-loop-connections", c.Time(2), connections) {
+		go func() {
+			for one := make([]byte, 1); ; {
+				mustRead(conn, one)
+				arrive(queue)
+			}
+		}()
+	}
+	serve(c, queue)
+}
+
 func arrive(queue chan<- time.Time) {
 	requestBegin()
 	queue <- time.Now()
@@ -131,17 +149,33 @@ func child(c harness.Config) {
 			harness.SpinUntil(time.Now().Add(c.Wait))
 		}
 	case "open-loop-process":
-		rng, next := rand.New(rand.NewPCG(c.Seed, 1)), time.Now()
-		for {
-			next = next.Add(time.Duration(rng.ExpFloat64() * float64(c.Wait)))
-			harness.SpinUntil(next)
-			mustWrite(conn, one)
+		arrivals(c, []net.Conn{conn}, one)
+	case "open-loop-connections":
+		all := []net.Conn{conn}
+		for len(all) < connections {
+			all = append(all, must(net.Dial("tcp", c.Dial)))
 		}
+		arrivals(c, all, one)
+	}
+}
+
+// arrivals sends requests on one connection after the other, at random times of a schedule.
+func arrivals(c harness.Config, conns []net.Conn, request []byte) {
+	rng, next := rand.New(rand.NewPCG(c.Seed, 1)), time.Now()
+	for i := 0; ; i++ {
+		next = next.Add(time.Duration(rng.ExpFloat64() * float64(c.Wait)))
+		harness.SpinUntil(next)
+		mustWrite(conns[i%len(conns)], request)
 	}
 }
 
 // startChild starts this binary anew and waits for it to connect.
 func startChild(c harness.Config, program string, wait time.Duration) net.Conn {
+	return startClient(c, program, wait, 1)[0]
+}
+
+// startClient is startChild for one that connects n times.
+func startClient(c harness.Config, program string, wait time.Duration, n int) (conns []net.Conn) {
 	l := listen()
 	cmd := exec.Command(must(os.Executable()), "-program", program, "-dial", l.Addr().String(),
 		"-wait", wait.String(), "-seed", fmt.Sprint(c.Seed))
@@ -155,7 +189,10 @@ func startChild(c harness.Config, program string, wait time.Duration) net.Conn {
 		cmd.Wait()
 		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	return must(l.Accept())
+	for range n {
+		conns = append(conns, must(l.Accept()))
+	}
+	return conns
 }
 
 func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }

@@ -1,0 +1,3 @@
+module example.org/echo
+
+go 1.26
