@@ -97,8 +97,8 @@ func TestAnyHistory(t *testing.T) {
 				rt.Fatalf("%d is there, and named", id)
 			}
 		}
-		if int(x.Failed) != len(names) || errors.Is(err, ErrSome) != (len(names) > 0) {
-			rt.Fatalf("%d failed, %d are named: %v", x.Failed, len(names), err)
+		if int(x.failed()) != len(names) || errors.Is(err, ErrSome) != (len(names) > 0) {
+			rt.Fatalf("%d failed and %d before, %d are named: %v", x.Failed, x.Pending, len(names), err)
 		}
 		s.set(func() { clear(broken) })
 		x, said, err := s.run(t, c, dir, 0)

@@ -422,10 +422,10 @@ func (r *run) all() (*Result, error) {
 		err = explained(r.c.redacted(cause))
 	case result.More != "":
 		err = errors.New(result.More)
-		if result.Failed > 0 {
+		if result.failed() > 0 {
 			err = fmt.Errorf("%w; and %s", err, result.someFailed())
 		}
-	case result.Failed > 0:
+	case result.failed() > 0:
 		err = fmt.Errorf("%w: %s", ErrSome, result.someFailed())
 	}
 	result.Err = err

@@ -201,7 +201,7 @@ func (x *Result) answer() string {
 		if x.Stored > 0 && x.Stored < x.OnDisk {
 			s = fmt.Sprintf("%s in %s, %s of them new; the list is not done", are(x.OnDisk), x.Dir, grouped(x.Stored))
 		}
-		if n := x.Failed + x.Pending; n > 0 {
+		if n := x.failed(); n > 0 {
 			s += fmt.Sprintf(", and %s failed", grouped(n))
 		}
 		return s
@@ -221,15 +221,15 @@ func (x *Result) answer() string {
 		return "The list showed no records"
 	case x.Total > shown && x.More != "":
 		s := fmt.Sprintf("%s of the list's %s are in %s%s", grouped(there), counted(x.Total), x.Dir, fresh)
-		if n := x.Failed + x.Pending; n > 0 {
+		if n := x.failed(); n > 0 {
 			s += fmt.Sprintf("; %s failed", grouped(n))
 		}
 		return s
-	case x.Failed+x.Pending > 0:
+	case x.failed() > 0:
 		if fresh == "" {
-			return fmt.Sprintf("%s in %s, %s failed", are(there), x.Dir, grouped(x.Failed+x.Pending))
+			return fmt.Sprintf("%s in %s, %s failed", are(there), x.Dir, grouped(x.failed()))
 		}
-		return fmt.Sprintf("%s in %s%s; %s failed", are(there), x.Dir, fresh, grouped(x.Failed+x.Pending))
+		return fmt.Sprintf("%s in %s%s; %s failed", are(there), x.Dir, fresh, grouped(x.failed()))
 	case x.More != "":
 		return fmt.Sprintf("%s in %s%s; the list has others", are(there), x.Dir, fresh)
 	case x.moving:
@@ -240,9 +240,12 @@ func (x *Result) answer() string {
 	return fmt.Sprintf("All %s are in %s%s", counted(there), x.Dir, fresh)
 }
 
+// failed is how many records are not on disk and have failed, in this run or before.
+func (x *Result) failed() int64 { return x.Failed + x.Pending }
+
 // someFailed says how many, and where they are named.
 func (x *Result) someFailed() string {
-	return fmt.Sprintf("%s, named in %s; run it again to try them again", grouped(x.Failed+x.Pending), path.Join(x.Dir, store.Own, failedName))
+	return fmt.Sprintf("%s, named in %s; run it again to try them again", grouped(x.failed()), path.Join(x.Dir, store.Own, failedName))
 }
 
 func (x *Result) warnings() []string {
@@ -255,7 +258,7 @@ func (x *Result) warnings() []string {
 		}
 		all = append(all, fmt.Sprintf("failed: %s: %s", what, f.Error))
 	}
-	if more := x.Failed + x.Pending - int64(len(x.Failures)); more > 0 && len(x.Failures) > 0 {
+	if more := x.failed() - int64(len(x.Failures)); more > 0 && len(x.Failures) > 0 {
 		all = append(all, fmt.Sprintf("and %s more failed: all are in %s", grouped(more), path.Join(x.Dir, store.Own, failedName)))
 	}
 	return all

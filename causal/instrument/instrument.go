@@ -78,30 +78,22 @@ func Main(args []string) int {
 
 func run(tool string, args []string) (int, error) {
 	name := strings.TrimSuffix(filepath.Base(tool), ".exe")
-	if name == "asm" || name == "compile" {
+	var dir string
+	var err error
+	switch name {
+	case "asm":
+		dir, args, err = assemble(dropFlag(args), os.Getenv("TOOLEXEC_IMPORTPATH"))
+	case "compile":
 		args = dropFlag(args)
-	}
-	if name == "asm" {
-		dir, args, err := assemble(args, os.Getenv("TOOLEXEC_IMPORTPATH"))
-		if dir != "" {
-			defer os.RemoveAll(dir)
+		conf, badConf := load(os.Getenv(ConfigEnv))
+		if badConf != nil {
+			return 1, badConf
 		}
-		if err != nil {
-			return 1, err
+		if len(args) == 1 && args[0] == "-V=full" {
+			return version(tool, args, conf)
 		}
-		return pass(tool, args, nil)
+		dir, args, err = rewrite(args, os.Getenv("TOOLEXEC_IMPORTPATH"), conf)
 	}
-	if name != "compile" {
-		return pass(tool, args, nil)
-	}
-	conf, err := load(os.Getenv(ConfigEnv))
-	if err != nil {
-		return 1, err
-	}
-	if len(args) == 1 && args[0] == "-V=full" {
-		return version(tool, args, conf)
-	}
-	dir, args, err := rewrite(args, os.Getenv("TOOLEXEC_IMPORTPATH"), conf)
 	if dir != "" {
 		defer os.RemoveAll(dir)
 	}
