@@ -68,6 +68,10 @@ func profile(t *testing.T, o Options) *report.Report {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	rep, err := Run(ctx, o)
+	if err != nil && strings.Contains(err.Error(), "too few for an answer") {
+		o.Duration *= 3
+		rep, err = Run(ctx, o)
+	}
 	if err != nil {
 		// On a machine that does not give it time a profile may stay without an answer.
 		if rep == nil || !strings.Contains(err.Error(), "too few for an answer") {
