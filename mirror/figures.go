@@ -51,7 +51,7 @@ func (x *Result) Report(seed uint64) *report.Report {
 	}
 	add("stored", x.Stored)
 	add("there before", x.There)
-	if n := x.Listed - x.Duplicates - x.Stored - x.There - (x.Failed - x.Unlisted); x.Resumed && x.Complete && n > 0 {
+	if n := x.Listed - x.Duplicates - x.Stored - x.There - (x.failed() - x.Unlisted); x.Resumed && x.Complete && n > 0 {
 		add("of the runs before that this one has gone on with", n)
 	}
 	add("failed", x.Failed)

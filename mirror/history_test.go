@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -109,4 +110,39 @@ func TestAnyHistory(t *testing.T) {
 			rt.Fatalf("%s, %q; want %s", x.answer(), said, want)
 		}
 	})
+}
+
+// A run that goes on from an earlier one, and gives up while it tries again what failed there, counts as missing what it
+// has not tried.
+func TestGaveUpOnOldFailures(t *testing.T) {
+	pending := int64(0)
+	for range 10 { // how far the first run comes before its interrupt is not settled
+		s := newShelf(t, 60)
+		dir := t.TempDir()
+		c := s.config(t, byCursor, "")
+		c.Retry.GiveUp = 5
+		s.run(t, c, dir, 10)
+		s.set(func() {
+			s.one = func(w http.ResponseWriter, id int) bool { return id >= 38 && status(w, []int{403, 404, 500}[id%3]) }
+		})
+		var x *Result
+		var err error
+		for range 8 {
+			if x, _, err = s.run(t, c, dir, 0); x.Complete {
+				break
+			}
+		}
+		gone := len(missing(t, dir, s.ids))
+		s.Close()
+		if !x.Complete || !errors.Is(err, ErrSome) || int(x.failed()) != gone {
+			t.Fatalf("%+v: %v; %d are missing", x.Counts, err, gone)
+		}
+		if want := fmt.Sprintf("%d records are in %s", len(s.ids)-gone, dir); !strings.HasPrefix(x.answer(), want) {
+			t.Fatalf("%s; want %s", x.answer(), want)
+		}
+		pending = max(pending, x.Pending)
+	}
+	if pending == 0 {
+		t.Skip("no run gave up over old failures")
+	}
 }

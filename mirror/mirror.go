@@ -440,6 +440,9 @@ func (r *run) pending(f failure) bool {
 		return false
 	}
 	r.old[key] = true // each once
+	if _, _, now := r.ids.get(key); r.n.Complete && !now {
+		r.n.Unlisted++
+	}
 	// What the list has shown in this run has a name of its own by now, if it failed. What was under way at the end has not.
 	return true
 }

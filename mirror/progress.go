@@ -16,7 +16,7 @@ type Counts struct {
 	Failed     int64
 	Pending    int64 // that failed in an earlier run, and were not tried again
 	Gone       int64 // that failed before, have left the list, and cannot be had any more
-	Unlisted   int64 // of Failed, that the list does not show any more
+	Unlisted   int64 // of Failed and Pending, that the list does not show any more
 	Duplicates int64 // that the list had more than once, in this pass
 	Sizes      int64 // of Stored, that are not as long as record.size says
 	Bytes      int64 // of the records stored

@@ -207,7 +207,7 @@ func (x *Result) answer() string {
 		return s
 	}
 	shown := x.Listed - x.Duplicates
-	there := shown - (x.Failed - x.Unlisted)
+	there := shown - (x.failed() - x.Unlisted)
 	fresh := ""
 	if shown > 0 && x.Stored == 0 {
 		fresh = "; none of them is new"
