@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 
@@ -82,6 +83,9 @@ func (r *runner) report() *report.Report {
 		}
 		if s.whole {
 			g.Notes = append(g.Notes, "counted with what it calls: its own code takes next to no time")
+		}
+		if len(s.around) > 0 {
+			g.Notes = append(g.Notes, "takes the time of what calls it, which would show the same: "+strings.Join(s.around, ", "))
 		}
 		if s.carried < 0.9 {
 			g.Notes = append(g.Notes, fmt.Sprintf("%.0f%% of this site's samples could be sped up; the rest lies in the scheduler, the collector or functions too short to time", 100*s.carried))
@@ -278,12 +282,24 @@ func hidden(sites map[*site][]*cell) float64 {
 	return widest
 }
 
-// uniqueNames gives sites the names that reports use; --site names stay as given.
+// uniqueNames gives sites the names that reports use, short ones if that leaves no doubt; --site names stay as given.
 func (r *runner) uniqueNames(sites []*site) map[*site]string {
+	full := map[string]string{}
+	for _, s := range sites {
+		n := shortName(s.name)
+		if have, ok := full[n]; ok && have != s.name {
+			full[n] = "" // of two packages
+		} else {
+			full[n] = s.name
+		}
+	}
 	out := map[*site]string{}
 	seen := map[string]int{}
 	for _, s := range sites {
 		n := s.name
+		if short := shortName(n); full[short] == n && !slices.Contains(r.o.Sites, n) {
+			n = short
+		}
 		seen[n]++
 		if k := seen[n]; k > 1 {
 			n = fmt.Sprintf("%s (%d)", n, k)

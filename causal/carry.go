@@ -187,7 +187,7 @@ func (r *runner) spread(c *carriers) {
 			cost += r.calls.cost(c.list[id-1])
 		}
 		if cost > 0.5*s.share {
-			names = append(names, s.name)
+			names = append(names, shortName(s.name))
 			continue
 		}
 		keep = append(keep, s)

@@ -382,5 +382,5 @@ func (t *trial) status() string {
 	if top == nil {
 		return fmt.Sprintf("%d experiments", t.windows)
 	}
-	return fmt.Sprintf("%d experiments; so far %s at %d%%: %+.1f%%", t.windows, top.site.name, top.speedup, top.best())
+	return fmt.Sprintf("%d experiments; so far %s at %d%%: %+.1f%%", t.windows, shortName(top.site.name), top.speedup, top.best())
 }

@@ -4,7 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -126,6 +128,33 @@ func (pr *program) findFiles(stacks []stackOf) {
 // unescape turns %2e in a symbol's package path into a dot.
 func unescape(name string) string { return strings.ReplaceAll(name, "%2e", ".") }
 
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// lastElement is the last element of an import path that says something: not the major version.
+func lastElement(importPath string) string {
+	if dir, base := path.Split(importPath); dir != "" && majorVersion.MatchString(base) {
+		return path.Base(dir)
+	}
+	return path.Base(importPath)
+}
+
+// shortName is the name of a site with the last element of each import path alone, as in source: caddyhttp.(*Server).serveHTTP,
+// caddyhttp/server.go:12. The standard library's paths are short, and their names need them: internal/runtime/syscall/linux.Syscall6.
+func shortName(name string) string {
+	if fn, at, ok := strings.Cut(name, " at "); ok {
+		return shortName(fn) + " at " + shortName(at)
+	}
+	if first, _, ok := strings.Cut(name, "/"); !ok || !strings.Contains(first, ".") {
+		return name
+	}
+	if isLine(name) {
+		dir, file := path.Split(name)
+		return path.Join(lastElement(path.Clean(dir)), file)
+	}
+	p := packageOf(name)
+	return unescape(lastElement(p)) + name[len(p):]
+}
+
 // byPath finds the packages a qualified name can belong to: the longest path first.
 func (pr *program) byPath(name string) []*pkg {
 	var out []*pkg
@@ -137,7 +166,7 @@ func (pr *program) byPath(name string) []*pkg {
 	if len(out) == 0 {
 		// The last element of the path, as in source: http.(*conn).serve.
 		for _, p := range pr.pkgs {
-			if strings.HasPrefix(name, filepath.Base(p.path())+".") {
+			if strings.HasPrefix(name, lastElement(p.path())+".") || strings.HasPrefix(name, p.Name+".") {
 				out = append(out, p)
 			}
 		}
@@ -153,7 +182,7 @@ func (pr *program) byPath(name string) []*pkg {
 }
 
 func localName(p *pkg, name string) string {
-	for _, pre := range []string{p.path(), p.symbol(), filepath.Base(p.path())} {
+	for _, pre := range []string{p.path(), p.symbol(), lastElement(p.path()), p.Name} {
 		if rest, ok := strings.CutPrefix(name, pre+"."); ok {
 			return rest
 		}

@@ -188,6 +188,47 @@ func TestPoints(t *testing.T) {
 }
 
 // The longest import path wins where one is the beginning of another.
+// What is shown can be asked for.
+func TestShortName(t *testing.T) {
+	for full, want := range map[string]string{
+		"github.com/caddyserver/caddy/v2.Run":                            "caddy.Run",
+		"github.com/caddyserver/caddy/v2/modules/caddyhttp.(*App).Start": "caddyhttp.(*App).Start",
+		"github.com/x/y.F[github.com/z/w.T].func1":                       "y.F[github.com/z/w.T].func1",
+		"gopkg.in/yaml%2ev3.Unmarshal":                                   "yaml.v3.Unmarshal",
+		"example.org/it/store/store.go:12":                               "store/store.go:12",
+		"example.org/it/v3/store.go:12":                                  "it/store.go:12",
+		"example.org/it.f at example.org/it/it.go:3":                     "it.f at it/it.go:3",
+		"internal/runtime/syscall/linux.Syscall6":                        "internal/runtime/syscall/linux.Syscall6",
+		"net/http.(*conn).serve at net/http/server.go:7":                 "net/http.(*conn).serve at net/http/server.go:7",
+		"main.work":    "main.work",
+		"aeshashbody":  "aeshashbody",
+		"a/b.f":        "a/b.f",
+		"main/x.go:12": "main/x.go:12",
+		"":             "",
+	} {
+		if got := shortName(full); got != want {
+			t.Errorf("shortName(%q) = %q, want %q", full, got, want)
+		}
+	}
+	pr := sources(t,
+		&pkg{ImportPath: "example.org/it/v2", Name: "it", GoFiles: []string{"it.go\nfunc F() { _ = 1 }\n"}},
+		&pkg{ImportPath: "gopkg.in/yaml.v3", Name: "yaml", GoFiles: []string{"yaml.go\nfunc Unmarshal() { _ = 1 }\n"}},
+		&pkg{ImportPath: "example.org/cmd", Name: "main", GoFiles: []string{"main.go\nfunc main() { _ = 1 }\n"}},
+	)
+	for _, name := range []string{"example.org/it/v2.F", "gopkg.in/yaml%2ev3.Unmarshal", "main.main"} {
+		long, err := pr.function(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if short, err := pr.function(shortName(name)); err != nil || short.fn != long.fn || short.pkg != long.pkg {
+			t.Errorf("%s is %v, %s is %v (%v)", name, long, shortName(name), short, err)
+		}
+	}
+	if _, err := pr.function("yaml.Unmarshal"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestByPath(t *testing.T) {
 	pr := sources(t,
 		&pkg{ImportPath: "example.org/a", Name: "a", GoFiles: []string{"a.go\nfunc F() {}\n"}},

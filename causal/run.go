@@ -268,7 +268,7 @@ func (r *runner) pick() error {
 			var near []string
 			for _, s := range all {
 				near = append(near, s.name)
-				if s.name == want || r.o.By == ByFunc && s.key.fn == want {
+				if s.name == want || r.o.By == ByFunc && s.key.fn == want || shortName(s.name) == want && hit == nil {
 					hit = s
 				}
 			}
@@ -287,12 +287,14 @@ func (r *runner) pick() error {
 		}
 		return nil
 	}
+	// Some more than asked for: those too widely spread will be dropped.
+	most := r.o.Top + r.o.Top/2
+	look := most
+	if r.o.Cumulative {
+		look *= 8 // a function and what it does nothing but call are one site
+	}
 	for _, s := range all {
-		// Some more than asked for: those too widely spread will be dropped.
-		if len(r.sites) == r.o.Top+r.o.Top/2 {
-			break
-		}
-		if s.share < 0.005 {
+		if len(r.sites) == look || s.share < 0.005 {
 			break
 		}
 		probe := newCarriers()
@@ -305,6 +307,10 @@ func (r *runner) pick() error {
 			continue // the scheduler and the collector: nothing of the program's to speed up
 		}
 		r.sites = append(r.sites, s)
+	}
+	if r.o.Cumulative {
+		r.sites = distinct(r.o, r.sites, r.stacks)
+		r.sites = r.sites[:min(len(r.sites), most)]
 	}
 	if len(r.sites) == 0 {
 		if len(r.stacks) == 0 {

@@ -2,6 +2,7 @@ package causal
 
 import (
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ type site struct {
 	share float64 // of the CPU samples
 	file  string
 	line  int
+
+	around []string // functions that call it and take the same time
 
 	whole   bool            // counts with what it calls, whatever --cum says
 	weights map[int]float64 // by mark: the site's part of the time in it
@@ -168,6 +171,51 @@ func candidates(o *Options, stacks []stackOf) []*site {
 		return out[i].name < out[j].name
 	})
 	return out
+}
+
+// alike is how much of a site's samples may differ from those of one within it that stands for both.
+const alike = 0.03
+
+// distinct keeps of sites that call one another, and take the same time, the innermost: trying them all would find the
+// same again and again. They come with the largest share first.
+func distinct(o *Options, sites []*site, stacks []stackOf) []*site {
+	index := map[siteKey]int{}
+	for i, s := range sites {
+		index[s.key] = i
+	}
+	weight := make([]int64, len(sites))
+	within := map[[2]int]int64{} // samples of the first in which the second is further in
+	for i := range stacks {
+		var in []int // from the innermost
+		for _, k := range keys(o, &stacks[i]) {
+			if j, ok := index[k]; ok {
+				weight[j] += stacks[i].weight
+				for _, inner := range in {
+					within[[2]int{j, inner}] += stacks[i].weight
+				}
+				in = append(in, j)
+			}
+		}
+	}
+	dropped := make([]bool, len(sites))
+	for inner := len(sites) - 1; inner >= 0; inner-- {
+		if dropped[inner] {
+			continue
+		}
+		for outer := range sites {
+			if !dropped[outer] && float64(within[[2]int{outer, inner}]) >= (1-alike)*float64(max(weight[outer], weight[inner])) {
+				dropped[outer] = true
+				sites[inner].around = slices.Concat(sites[inner].around, []string{shortName(sites[outer].name)}, sites[outer].around)
+			}
+		}
+	}
+	kept := sites[:0:0]
+	for i, s := range sites {
+		if !dropped[i] {
+			kept = append(kept, s)
+		}
+	}
+	return kept
 }
 
 // machinery reports whether a site is the root of every goroutine, or headway's own.

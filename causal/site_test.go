@@ -2,6 +2,7 @@ package causal
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -121,6 +122,79 @@ func TestCandidates(t *testing.T) {
 	if got := candidates(&Options{By: ByFunc}, nil); len(got) != 0 {
 		t.Errorf("no samples give %v", got)
 	}
+}
+
+func TestDistinct(t *testing.T) {
+	o := &Options{By: ByFunc, Cumulative: true}
+	for _, c := range []struct {
+		name   string
+		stacks []stackOf
+		want   map[string]string // what stays, and what it stands for
+	}{
+		{"a chain of wrappers", []stackOf{
+			stack(98, "a.leaf:1", "b.wrap:1", "c.wrap:1", "main.main:1"),
+			stack(2, "main.main:1"),
+		}, map[string]string{"a.leaf": "b.wrap, c.wrap, main.main"}},
+		{"each does something itself", []stackOf{
+			stack(80, "a.leaf:1", "b.outer:1", "main.main:1"),
+			stack(10, "b.outer:1", "main.main:1"),
+			stack(10, "main.main:1"),
+		}, map[string]string{"a.leaf": "", "b.outer": "", "main.main": ""}},
+		{"the inner is called by others, too", []stackOf{
+			stack(60, "a.leaf:1", "b.outer:1", "main.main:1"),
+			stack(40, "a.leaf:1", "c.outer:1", "main.main:1"),
+		}, map[string]string{"a.leaf": "main.main", "b.outer": "", "c.outer": ""}},
+		{"beside each other", []stackOf{
+			stack(50, "a.leaf:1", "b.outer:1"),
+			stack(50, "c.leaf:1", "d.outer:1"),
+		}, map[string]string{"a.leaf": "b.outer", "c.leaf": "d.outer"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, s := range distinct(o, candidates(o, c.stacks), c.stacks) {
+				got[s.name] = strings.Join(s.around, ", ")
+			}
+			if !maps.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// Whatever is dropped is named with one that stays and has about the same samples, and nothing is named twice.
+func TestDistinctKeepsTrack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		fn := rapid.SampledFrom([]string{"a.a", "a.b", "a.c", "a.d", "a.e", "a.f"})
+		stacks := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stackOf {
+			var frames []string
+			for _, f := range rapid.SliceOfN(fn, 1, 6).Draw(t, "stack") {
+				frames = append(frames, f+":1")
+			}
+			return stack(rapid.Int64Range(1, 100).Draw(t, "weight"), frames...)
+		}), 1, 8).Draw(rt, "stacks")
+		o := &Options{By: ByFunc, Cumulative: true}
+		all := candidates(o, stacks)
+		shares := map[string]float64{}
+		for _, s := range all {
+			shares[s.name] = s.share
+		}
+		seen := map[string]bool{}
+		for _, s := range distinct(o, all, stacks) {
+			for i, n := range append([]string{s.name}, s.around...) {
+				if seen[n] {
+					rt.Fatalf("%s twice", n)
+				}
+				seen[n] = true
+				// A chain of likenesses may be a little longer than one.
+				if i > 0 && math.Abs(shares[n]-s.share) > 3*alike*max(shares[n], s.share) {
+					rt.Fatalf("%s %.3f stands for %s %.3f", s.name, s.share, n, shares[n])
+				}
+			}
+		}
+		if len(seen) != len(all) {
+			rt.Fatalf("%d of %d sites are accounted for", len(seen), len(all))
+		}
+	})
 }
 
 // Flat shares add up to everything; cumulative ones are at least the flat ones.
