@@ -36,6 +36,7 @@ type runner struct {
 	lastDebt    int64
 	inserted    time.Duration // in the phase before this one
 	runs        int           // how often the program was started again
+	reached     bool          // every metric, in this run of the program or one before
 	deadline    time.Time
 
 	stacks   []stackOf

@@ -15,7 +15,8 @@ func (r *runner) warm(ctx context.Context) error {
 	const step = 250 * time.Millisecond
 	begin := time.Now()
 	patience := min(max(r.o.Duration/6, 2*time.Second), 10*time.Second)
-	lost := min(max(r.o.Duration/2, 5*time.Second), 20*time.Second)
+	lost := min(max(r.o.Duration/2, 5*time.Second), time.Minute)
+	asked := false
 	var rates []float64
 	last := r.visits()
 	for {
@@ -29,6 +30,10 @@ func (r *runner) warm(ctx context.Context) error {
 		now := r.visits()
 		rates = append(rates, now-last)
 		last = now
+		if !asked && time.Since(begin) > 3*time.Second && r.silent() != "" {
+			asked = true
+			r.event("wait", r.waiting())
+		}
 		if now == 0 {
 			if time.Since(begin) > lost {
 				return r.noProgress(time.Since(begin))
@@ -40,12 +45,14 @@ func (r *runner) warm(ctx context.Context) error {
 			a := rates[n-1] + rates[n-2]
 			b := rates[n-3] + rates[n-4]
 			c := rates[n-5] + rates[n-6]
-			if steady(a, b) && steady(b, c) {
+			if steady(a, b) && steady(b, c) && r.silent() == "" {
+				r.reached = true
 				return nil
 			}
 		}
 		if time.Since(begin) > patience && len(rates) > 0 {
 			if r.silent() == "" {
+				r.reached = true
 				return nil
 			}
 			if time.Since(begin) > lost {
@@ -62,7 +69,18 @@ func (r *runner) noProgress(d time.Duration) error {
 	if name == "" {
 		name = "any progress point"
 	}
+	if r.reached {
+		return fmt.Errorf("no progress seen after the program was started again: %s was not reached in %v; its clients have to connect again, as often as it is built anew", name, d.Round(time.Second))
+	}
 	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (a server needs clients)? Otherwise name another point with --throughput or --latency", name, d.Round(time.Second))
+}
+
+// waiting says what is missing.
+func (r *runner) waiting() string {
+	if r.reached {
+		return r.silent() + " is not reached any more: do the clients connect again?"
+	}
+	return r.silent() + " was not reached yet: does the program wait for clients?"
 }
 
 // silent names a metric that has not been visited.

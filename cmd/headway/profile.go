@@ -34,7 +34,8 @@ chosen code runs, everything else is held up, so that the code is virtually
 faster. The program's progress tells what that changes.
 
 PACKAGE is a directory, an import path, or path@version. The program has to have
-something to do while it is profiled: send it load, or let it make its own.
+something to do while it is profiled: send it load, or let it make its own. It is
+built and started three times or so: let its clients connect again.
 
 Progress is what you would like to have more of, or sooner:
 
