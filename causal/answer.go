@@ -262,24 +262,44 @@ func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]
 	if len(order) > 0 && verdict[order[0]] == TooFew {
 		return "Too few experiments to say: give it more time (--duration)."
 	}
-	if h := hidden(cells); h > 5 {
+	n, h := hidden(cells)
+	if h > 5 {
 		return fmt.Sprintf("No effect seen, but changes of up to %.0f%% would have stayed hidden in the noise: give it more time (--duration), a quieter machine, or --awake.", h)
+	}
+	if n < len(order) {
+		return fmt.Sprintf("No effect seen: of the %d sites those tried longest (%d) would make no difference on their own.", len(order), n)
+	}
+	if len(order) == 1 {
+		return fmt.Sprintf("No effect seen: a faster %s would make no difference on its own.", names[order[0]])
 	}
 	return fmt.Sprintf("No effect seen: none of the %d sites tried would make a difference on its own.", len(order))
 }
 
-// hidden is the widest half-interval, in points, of the sites that were tried at
-// all speed-ups: what an effect must exceed to be seen.
-func hidden(sites map[*site][]*cell) float64 {
-	widest := 0.0
-	for _, cells := range sites {
+// hidden is the widest half-interval, in points, of the sites that were tried at all speed-ups, or of all if the time did not
+// suffice for that: what an effect must exceed to be seen. It also returns how many sites have no wider one.
+func hidden(sites map[*site][]*cell) (n int, half float64) {
+	widest, leading := map[*site]float64{}, 0.0
+	for s, cells := range sites {
 		for _, c := range cells {
-			if c.pairs() > screening && finite(c.half()) {
-				widest = max(widest, c.half())
+			if !finite(c.half()) {
+				continue
+			}
+			widest[s] = max(widest[s], c.half())
+			if c.pairs() > screening {
+				leading = max(leading, c.half())
 			}
 		}
+		half = max(half, widest[s])
 	}
-	return widest
+	if leading > 0 {
+		half = leading
+	}
+	for _, w := range widest {
+		if w <= half {
+			n++
+		}
+	}
+	return n, half
 }
 
 // uniqueNames gives sites the names that reports use, short ones if that leaves no doubt; --site names stay as given.

@@ -92,6 +92,8 @@ func TestWords(t *testing.T) {
 		{[]*cell{fake(a, 50, [3]float64{4, 3, 5}, no)}, `^Nothing tried would help; a faster main\.a would make it worse\.$`},
 		{[]*cell{fake(a, 50, no, no), fake(b, 50, no, no)}, `^No effect seen: none of the 2 sites tried would make a difference on its own\.$`},
 		{[]*cell{fake(a, 50, [3]float64{-5, -31, 23}, no), fake(b, 50, no, no)}, `^No effect seen, but changes of up to 27% would have stayed hidden`},
+		{[]*cell{screened(fake(a, 50, [3]float64{-5, -31, 23}, no))}, `^No effect seen, but changes of up to 27% would have stayed hidden`},
+		{[]*cell{screened(fake(a, 50, [3]float64{-5, -31, 23}, no)), fake(b, 50, no, no)}, `^No effect seen: of the 2 sites those tried longest \(1\) would`},
 		{[]*cell{{site: a, speedup: 50}}, `^Too few experiments to say: give it more time \(--duration\)\.$`},
 	} {
 		rep := asked(t, c.cells...).report()

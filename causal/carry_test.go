@@ -60,6 +60,30 @@ func TestExcess(t *testing.T) {
 	}
 }
 
+// A build with more marks than are needed is kept if those that are left over cost next to nothing, and if it has all.
+func TestBears(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rest float64 // calls a second of what is left over
+		some []string
+		want bool
+	}{
+		{"never called", 0, []string{"a.f"}, true},
+		{"a million calls", 1e6, []string{"a.f"}, true},
+		{"two million calls", 2e6, []string{"a.f"}, false},
+		{"all are needed", 2e6, []string{"a.g", "a.f"}, true},
+		{"one is missing", 0, []string{"a.f", "a.h"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := called(Options{}, map[string]float64{"a.f": 1e6})
+			r.calls.calls["a.g"] = c.rest
+			if got := r.bears(marked("a.f", "a.g"), marked(c.some...)); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 // What is too short is carried by its callers; what these cannot tell from themselves is not tried.
 func TestAfford(t *testing.T) {
 	pr := sources(t, &pkg{ImportPath: "example.org/it", Name: "main", GoFiles: []string{

@@ -242,6 +242,22 @@ func TestCollector(t *testing.T) {
 	}
 }
 
+// What a function calls counts for it, however long it has been in there: here it is the whole program, and each 50 % faster
+// cuts the time by 50 %. That of the outer one was not seen at all, while the inner one was entered before the experiments.
+func TestNested(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and profiles a program")
+	}
+	rep := profile(t, Options{Dir: "nested", Throughput: []string{"main.step"}, Cumulative: true, Sites: []string{"main.outer", "main.inner"}, Duration: 9 * time.Second})
+	for _, c := range rep.Cases {
+		for name, e := range c.Effects {
+			if t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", c.Name, name, e.Percent, e.Low, e.High); e.Low > -25 {
+				t.Errorf("%s: it seems to be worth %.1f %% [%.1f, %.1f], want 50", c.Name, e.Percent, e.Low, e.High)
+			}
+		}
+	}
+}
+
 // A cancelled profile gives what was found so far, and ends its program.
 func TestCancel(t *testing.T) {
 	if testing.Short() {

@@ -86,9 +86,7 @@ func (r *runner) experiments(ctx context.Context) error {
 		}
 	}
 	r.proc.block.SetOn(true)
-	for _, k := range r.marks.list {
-		r.proc.block.SetWeight(k.id, 0)
-	}
+	r.weights(nil, 0)
 	// The accounting itself slows the program a little: let that settle.
 	if err := r.proc.sleep(ctx, 300*time.Millisecond); err != nil {
 		if err = r.again(ctx, err); err != nil {

@@ -230,17 +230,19 @@ func machinery(k siteKey) bool {
 
 // carrier is a mark in the build: a function's body, or a statement.
 type carrier struct {
-	id   int
-	fn   string // symbol; of a statement the function around it
-	file string
-	line int // first line of the function; of a statement its line
-	stmt bool
-	pkg  string // import path
+	id    int
+	built int    // its number in the program
+	fn    string // symbol; of a statement the function around it
+	file  string
+	line  int // first line of the function; of a statement its line
+	stmt  bool
+	pkg   string // import path
 }
 
 // carriers is the set of marks of a build.
 type carriers struct {
 	list  []*carrier
+	rest  []int // further marks in the program, which hand on what is around them
 	funcs map[string]*carrier
 	lines map[siteKey]*carrier
 	tiny  map[string]bool // functions too short to be worth two clock readings
@@ -265,12 +267,21 @@ func (c *carriers) without(tiny []*carrier) *carriers {
 // add gives a mark the next number.
 func (c *carriers) add(k *carrier) {
 	k.id = len(c.list) + 1
+	k.built = k.id
 	c.list = append(c.list, k)
 	if k.stmt {
 		c.lines[siteKey{file: k.file, line: k.line}] = k
 	} else {
 		c.funcs[k.fn] = k
 	}
+}
+
+// find returns the mark at the same place.
+func (c *carriers) find(k *carrier) *carrier {
+	if k.stmt {
+		return c.lines[siteKey{file: k.file, line: k.line}]
+	}
+	return c.funcs[k.fn]
 }
 
 func (c *carrier) key() string {
@@ -345,7 +356,7 @@ func (pr *program) owner(f frame) (*pkg, string) {
 // marks adds the carriers to a build.
 func (c *carriers) marks(k *marks) {
 	for _, m := range c.list {
-		mark := instrument.Mark{Kind: instrument.Site, ID: uint32(m.id), File: m.file, Line: m.line}
+		mark := instrument.Mark{Kind: instrument.Site, ID: uint32(m.built), File: m.file, Line: m.line}
 		if !m.stmt {
 			mark.Func = m.fn
 		}

@@ -231,18 +231,13 @@ func TestShares(t *testing.T) {
 func marked(list ...string) *carriers {
 	c := newCarriers()
 	for _, s := range list {
-		k := &carrier{id: len(c.list) + 1, fn: s, line: 1}
+		k := &carrier{fn: s, line: 1}
 		if i := strings.LastIndexByte(s, ':'); i > 0 {
 			k.fn, k.stmt = s[:i], true
 			fmt.Sscan(s[i+1:], &k.line)
 		}
 		k.file = "/src/" + packageOf(k.fn) + ".go"
-		c.list = append(c.list, k)
-		if k.stmt {
-			c.lines[siteKey{file: k.file, line: k.line}] = k
-		} else {
-			c.funcs[k.fn] = k
-		}
+		c.add(k)
 	}
 	return c
 }

@@ -95,7 +95,24 @@ func (w *window) fewest() uint64 {
 // site (0) has the smallest weight there is instead of none: its marks read the
 // clock just as in the experiment, so what that costs is not taken for an effect.
 func (r *runner) set(s *site, speedup int) {
+	r.weights(s, speedup)
 	b := r.proc.block
+	debt := b.Debt(control.Now())
+	r.inserted = time.Duration(debt - r.lastDebt)
+	if r.o.Open {
+		b.SetForgive(debt)
+	} else {
+		// Waits on the outside pay for what was inserted in this phase and the last.
+		b.SetForgive(r.lastDebt)
+	}
+	r.lastDebt = debt
+}
+
+func (r *runner) weights(s *site, speedup int) {
+	b := r.proc.block
+	for _, built := range r.marks.rest {
+		b.SetWeight(built, control.Inherit)
+	}
 	for _, k := range r.marks.list {
 		w := int32(0)
 		if s != nil {
@@ -107,17 +124,8 @@ func (r *runner) set(s *site, speedup int) {
 				w = control.Inherit
 			}
 		}
-		b.SetWeight(k.id, w)
+		b.SetWeight(k.built, w)
 	}
-	debt := b.Debt(control.Now())
-	r.inserted = time.Duration(debt - r.lastDebt)
-	if r.o.Open {
-		b.SetForgive(debt)
-	} else {
-		// Waits on the outside pay for what was inserted in this phase and the last.
-		b.SetForgive(r.lastDebt)
-	}
-	r.lastDebt = debt
 }
 
 // measure runs one experiment; if the program comes to its end meanwhile, in the next run.

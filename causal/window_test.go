@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -133,8 +134,12 @@ func weights(t *testing.T, r *runner) (out []int32) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var built []int
 	for _, k := range r.marks.list {
-		at := 4096 + 4*k.id
+		built = append(built, k.built)
+	}
+	for _, k := range append(built, r.marks.rest...) {
+		at := 4096 + 4*k
 		out = append(out, int32(uint32(mem[at])|uint32(mem[at+1])<<8|uint32(mem[at+2])<<16|uint32(mem[at+3])<<24))
 	}
 	return out
@@ -160,6 +165,16 @@ func TestSet(t *testing.T) {
 		if got := weights(t, r); [3]int32(got) != c.want {
 			t.Errorf("%+v at %d%%: weights %v, want %v", c.s, c.speedup, got, c.want)
 		}
+	}
+	// Of a build with more marks than are needed, the others hand on what is around them.
+	some := marked("a.h", "a.f")
+	if !r.bears(r.marks, some) {
+		t.Fatal("marks that cost nothing are not borne")
+	}
+	r.marks = some
+	r.set(flat, 100) // a.h whole, half of a.f
+	if got, want := weights(t, r), []int32{control.One, control.One / 2, control.Inherit}; !slices.Equal(got, want) || some.list[0].built != 3 || some.list[1].built != 1 {
+		t.Errorf("weights %v, want %v; a.h is %d, a.f is %d", got, want, some.list[0].built, some.list[1].built)
 	}
 }
 
