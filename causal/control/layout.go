@@ -14,7 +14,7 @@ const (
 	MaxName  = 64
 
 	ring      = 4096
-	stack     = 64
+	stack     = 128 // as deep as the profiles of package runtime go
 	record    = 32 + 8*stack
 	nameBytes = 64
 
