@@ -138,6 +138,9 @@ var Programs = []Program{
 	{Name: "client-process", Does: "A .4 and B .2 for a client in another process that waits .4", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
+	{Name: "client-process-reader", Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
+		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
+
 	// The lock is held from 0 to b. If A takes at least that long, the lock is free
 	// again. If not, .7 of other work follows. The operation ends when both sides are
 	// done. So A from 25% on: 1.225, 1.05, .875, .7 against .7. With B shorter nothing changes.

@@ -164,10 +164,11 @@ var simulated = map[string]func(w *world, a, b float64){
 	"peer-inside":   simWait(.5),
 	"peer-process":  simWait(.5),
 	// The client waits .4 of its own: for the server that is a wait like any other.
-	"client-process":      simWait(.4),
-	"pipeline-unbuffered": simPipeline(1), // one item in the sender's hand
-	"pipeline-buffered":   simPipeline(9),
-	"cond":                simPipeline(4),
+	"client-process":        simWait(.4),
+	"client-process-reader": simWait(.4),
+	"pipeline-unbuffered":   simPipeline(1), // one item in the sender's hand
+	"pipeline-buffered":     simPipeline(9),
+	"cond":                  simPipeline(4),
 	"mutex": func(w *world, a, b float64) {
 		mu := &sem{n: 1}
 		for range 4 {

@@ -17,6 +17,7 @@ func init() {
 	add("peer-inside", 0, peerInside)
 	add("peer-process", 0, peerProcess)
 	add("client-process", 0, clientProcess)
+	add("client-process-reader", 0, clientProcessReader)
 	add("open-loop", 0, openLoop)
 	add("open-loop-process", 0, openLoopProcess)
 	add("open-loop-connections", 0, openLoopConnections)
@@ -64,6 +65,25 @@ func clientProcess(c harness.Config) {
 		siteA(na)
 		siteB(nb)
 		mustWrite(conn, one)
+		progress()
+	}
+}
+
+// clientProcessReader is the same with one goroutine that reads and another that works and answers, as in servers of HTTP/2.
+func clientProcessReader(c harness.Config) {
+	na, nb := c.A(.4), c.B(.2)
+	conn := startChild(c, "client-process", c.Time(.4))
+	requests := make(chan byte, 16)
+	go func() {
+		for one := make([]byte, 1); ; {
+			mustRead(conn, one)
+			requests <- one[0]
+		}
+	}()
+	for request := range requests {
+		siteA(na)
+		siteB(nb)
+		mustWrite(conn, []byte{request})
 		progress()
 	}
 }
