@@ -104,7 +104,11 @@ func (r *runner) report() *report.Report {
 		rep.Cases = append(rep.Cases, base)
 		for _, c := range bySite[s] {
 			if c.dead() {
-				g.Notes = append(g.Notes, fmt.Sprintf("at %d%% no time is left: the site always runs on some processor", c.speedup))
+				why := "no time is left: the site always runs on some processor"
+				if c.silent > c.stuck {
+					why = "there was no progress in most experiments"
+				}
+				g.Notes = append(g.Notes, fmt.Sprintf("at %d%% %s", c.speedup, why))
 				continue
 			}
 			if len(c.effects) == 0 {
@@ -212,8 +216,9 @@ func rank(verdict string) int {
 // words answers the question in a sentence.
 func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]*cell, verdict map[*site]string, shown found) string {
 	var parts []string
+	begin := "Worth it: "
 	for _, s := range order {
-		if verdict[s] != WorthIt && verdict[s] != Mixed {
+		if verdict[s] != WorthIt && (verdict[s] != Mixed || len(parts) > 0) {
 			continue
 		}
 		var best *cell
@@ -239,17 +244,18 @@ func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]
 		if e.Percent >= 0 {
 			continue
 		}
-		what := "time per " + r.metrics[at].name
-		if r.metrics[at].latency {
-			what = r.metrics[at].name
+		part := fmt.Sprintf("%s %d%% faster would cut %s by %.1f%% (%.1f to %.1f)", names[s], speedup, r.metrics[at].what(), -e.Percent, -e.High, -e.Low)
+		if verdict[s] == Mixed {
+			begin = "Better and worse: "
+			part += r.worst(cells[s], shown)
 		}
-		parts = append(parts, fmt.Sprintf("%s %d%% faster would cut %s by %.1f%% (%.1f to %.1f)", names[s], speedup, what, -e.Percent, -e.High, -e.Low))
+		parts = append(parts, part)
 		if len(parts) == 2 {
 			break
 		}
 	}
 	if len(parts) > 0 {
-		return "Worth it: " + strings.Join(parts, "; ") + "."
+		return begin + strings.Join(parts, "; ") + "."
 	}
 	for _, s := range order {
 		if verdict[s] == Worse {
@@ -273,6 +279,32 @@ func (r *runner) words(order []*site, names map[*site]string, cells map[*site][]
 		return fmt.Sprintf("No effect seen: a faster %s would make no difference on its own.", names[order[0]])
 	}
 	return fmt.Sprintf("No effect seen: none of the %d sites tried would make a difference on its own.", len(order))
+}
+
+// worst says what gets worse in a site that has both.
+func (r *runner) worst(cells []*cell, shown found) string {
+	var worst *cell
+	at := 0
+	for _, c := range cells {
+		for i, e := range c.effects {
+			if shown.real[c][i] && e.Percent > 0 && (worst == nil || e.Percent > worst.effects[at].Percent) {
+				worst, at = c, i
+			}
+		}
+	}
+	if worst == nil {
+		return ""
+	}
+	e := worst.effects[at]
+	return fmt.Sprintf(", but %d%% faster raise %s by %.1f%% (%.1f to %.1f)", worst.speedup, r.metrics[at].what(), e.Percent, e.Low, e.High)
+}
+
+// what a metric is, in a sentence.
+func (m *metric) what() string {
+	if m.latency {
+		return m.name
+	}
+	return "time per " + m.name
 }
 
 // hidden is the widest half-interval, in points, of the sites that were tried at all speed-ups, or of all if the time did not

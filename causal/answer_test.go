@@ -90,6 +90,8 @@ func TestWords(t *testing.T) {
 		{[]*cell{fake(a, 25, no, [3]float64{-9, -10, -8}), fake(b, 50, [3]float64{-20, -22, -18}, no)},
 			`^Worth it: main\.b 50% .*; main\.a 25% faster would cut latency http by 9\.0% \(8\.0 to 10\.0\)\.$`},
 		{[]*cell{fake(a, 50, [3]float64{4, 3, 5}, no)}, `^Nothing tried would help; a faster main\.a would make it worse\.$`},
+		{[]*cell{fake(a, 50, [3]float64{-20, -22, -18}, no), fake(a, 100, [3]float64{35, 32, 38}, no)},
+			`^Better and worse: main\.a 50% faster would cut time per main\.step by 20\.0% \(18\.0 to 22\.0\), but 100% faster raise time per main\.step by 35\.0% \(32\.0 to 38\.0\)\.$`},
 		{[]*cell{fake(a, 50, no, no), fake(b, 50, no, no)}, `^No effect seen: none of the 2 sites tried would make a difference on its own\.$`},
 		{[]*cell{fake(a, 50, [3]float64{-5, -31, 23}, no), fake(b, 50, no, no)}, `^No effect seen, but changes of up to 27% would have stayed hidden`},
 		{[]*cell{screened(fake(a, 50, [3]float64{-5, -31, 23}, no))}, `^No effect seen, but changes of up to 27% would have stayed hidden`},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headway-lab/headway/effect"
+	"github.com/headway-lab/headway/limits"
 )
 
 // cell is one site at one speed-up: pairs of baseline and change, per metric.
@@ -19,6 +20,7 @@ type cell struct {
 	changed [][]float64
 	batch   []int // of each pair
 	stuck   int   // experiments in which no virtual time was left
+	silent  int   // experiments in or beside which there was no progress
 	effects []effect.Effect
 }
 
@@ -30,7 +32,9 @@ func (c *cell) pairs() int {
 }
 
 // dead cells are not tried any more.
-func (c *cell) dead() bool { return c.stuck >= 2 && c.stuck > c.pairs() }
+func (c *cell) dead() bool {
+	return c.stuck >= 2 && c.stuck > c.pairs() || c.silent >= mute && c.silent > 3*c.pairs()
+}
 
 // half is the widest half-interval over the metrics, in points.
 func (c *cell) half() float64 {
@@ -73,6 +77,7 @@ const (
 	leaders   = 4   // sites that share most of the time
 	narrow    = 2.0 // points: half-interval at which a leader is done
 	enough    = 8   // pairs before an interval counts as narrow
+	mute      = 12  // experiments without progress after which a cell is given up; a load pauses now and then
 )
 
 // experiments alternates baselines and changes until the time is used up or
@@ -97,6 +102,8 @@ func (r *runner) experiments(ctx context.Context) error {
 	if err := r.calibrate(ctx); err != nil {
 		return err
 	}
+	busy, total := limits.Processors()
+	cpu, _ := r.proc.cpu()
 	before, err := r.measure(ctx, nil, 0)
 	if err != nil {
 		return err
@@ -139,10 +146,43 @@ func (r *runner) experiments(ctx context.Context) error {
 		}
 	}
 	r.event("done", fmt.Sprintf("%d experiments", t.windows))
+	if n := t.silent(); n > 0 {
+		r.warn("in %d of %d experiments, or beside them, there was no progress: the load pauses, or is too small for windows of %v; they do not count", n, t.windows, r.window)
+	}
+	r.crowded(busy, total, cpu)
 	if !t.any() {
 		return fmt.Errorf("%d experiments in the time given are too few for an answer: give a longer --duration, or fewer sites (--top, --site) or --speedups", t.windows)
 	}
 	return nil
+}
+
+// silent counts the experiments without progress.
+func (t *trial) silent() (n int) {
+	for _, c := range t.cells {
+		n += c.silent
+	}
+	return n
+}
+
+// crowded warns if others, who may be the program's clients, have left it few processors since a moment.
+func (r *runner) crowded(busy, total, cpu time.Duration) {
+	nowBusy, nowTotal := limits.Processors()
+	nowCPU, err := r.proc.cpu()
+	if err != nil || r.runs > 0 || nowTotal-total < time.Second {
+		return
+	}
+	others, idle := competition(nowBusy-busy, nowTotal-total, nowCPU-cpu)
+	if others > 0.15 && idle < 0.15 {
+		r.warn("others, maybe the clients, had %.0f %% of the machine's processor time during the experiments, and %.0f %% was idle: what a faster site would have left them is not seen", 100*others, 100*idle)
+	}
+}
+
+// competition is which parts of the processors' time others than the program had, and nobody.
+func competition(busy, total, program time.Duration) (others, idle float64) {
+	if total <= 0 {
+		return 0, 1
+	}
+	return max(0, float64(busy-program)/float64(total)), max(0, 1-float64(busy)/float64(total))
 }
 
 // limit drops the last candidates if the time is too short to try them all properly.
@@ -193,7 +233,7 @@ func (c *cell) add(before, change, after window, batch int, o *Options) {
 		}
 	}
 	if !ok {
-		c.stuck++
+		c.silent++
 		return
 	}
 	for i, v := range change.values {
@@ -296,7 +336,7 @@ func (t *trial) least(cells []*cell) *cell {
 	n := math.MaxInt
 	var pool []*cell
 	for _, c := range cells {
-		p := c.pairs() + c.stuck
+		p := c.pairs() + c.stuck + c.silent
 		if p < n {
 			n, pool = p, pool[:0]
 		}

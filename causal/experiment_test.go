@@ -2,6 +2,7 @@ package causal
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -135,11 +136,10 @@ func TestAdd(t *testing.T) {
 	c := tr.cells[0]
 	still := measured(90)
 	still.virtual = time.Second / 100
-	none := measured(0)
-	for i, w := range []window{still, none} {
-		c.add(measured(100), w, measured(100), 0, &o)
+	for i := range 2 {
+		c.add(measured(100), still, measured(100), 0, &o)
 		if c.pairs() != 0 || c.stuck != i+1 {
-			t.Errorf("%+v counts as a pair", w)
+			t.Errorf("%+v counts as a pair", still)
 		}
 	}
 	if !c.dead() || tr.any() != true {
@@ -147,6 +147,29 @@ func TestAdd(t *testing.T) {
 	}
 	if c := tr.next(&o); c.dead() {
 		t.Error("a dead cell is next")
+	}
+	// A load that pauses spoils an experiment, not the cell.
+	tr = newTrial(&o, 1, 1)
+	c = tr.cells[0]
+	nan := math.NaN()
+	for i := range 2 * mute {
+		if dead := i >= mute; c.dead() != dead {
+			t.Errorf("after %d experiments without progress: dead %v", i, c.dead())
+		}
+		if i%2 == 0 {
+			c.add(measured(100), measured(nan), measured(100), 0, &o)
+		} else {
+			c.add(measured(nan), measured(100), measured(100), 0, &o)
+		}
+	}
+	if c.pairs() != 0 || c.stuck != 0 || tr.silent() != 2*mute {
+		t.Errorf("%d pairs, %d stuck, %d silent", c.pairs(), c.stuck, tr.silent())
+	}
+	for range mute {
+		c.add(measured(100), measured(90), measured(100), 0, &o)
+	}
+	if c.dead() {
+		t.Error("a cell with pairs is dead")
 	}
 	c = tr.cells[1]
 	if !(c.half() > 1e300) || c.best() != 0 {

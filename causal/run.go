@@ -295,7 +295,7 @@ func (r *runner) pick() error {
 		look *= 8 // a function and what it does nothing but call are one site
 	}
 	for _, s := range all {
-		if len(r.sites) == look || s.share < 0.005 {
+		if len(r.sites) == look || s.share < leastShare {
 			break
 		}
 		probe := newCarriers()
@@ -317,7 +317,7 @@ func (r *runner) pick() error {
 		if len(r.stacks) == 0 {
 			return errors.New("no samples: the program used no CPU time while it was watched")
 		}
-		return errors.New("no site left to try: none of the program's own functions takes 0.5% of the samples, or --include and --exclude leave none")
+		return fmt.Errorf("no site left to try: none of the program's own functions takes %.1f%% of the samples, or --include and --exclude leave none", 100*leastShare)
 	}
 	return nil
 }

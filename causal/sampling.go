@@ -76,10 +76,51 @@ func (r *runner) shares() {
 		}
 	}
 	r.spread(r.marks)
+	r.unseen()
 	if len(r.dropped) > 0 {
 		r.warn("too small and too widely spread to try: %s", strings.Join(r.dropped, ", "))
+	}
+	if r.foreign() {
+		r.warn("all sites are in the standard library: --cum --include with a part of the program's own names tries what calls them")
 	}
 	if r.lost > 0 {
 		r.warn("%d samples were lost", r.lost)
 	}
+}
+
+// unseen drops sites that hardly occur in the samples of the marked program: what they took before was the beginning's, or chance.
+func (r *runner) unseen() {
+	if len(r.o.Sites) > 0 {
+		return
+	}
+	var keep []*site
+	var names []string
+	for _, s := range r.sites {
+		if s.share < leastShare/2 {
+			names = append(names, shortName(s.name))
+		} else {
+			keep = append(keep, s)
+		}
+	}
+	if len(keep) > 0 {
+		r.sites, r.dropped = keep, append(r.dropped, names...)
+	}
+}
+
+// foreign says whether the profile looked for sites and found none in the program's own packages.
+func (r *runner) foreign() bool {
+	if len(r.o.Sites) > 0 || r.o.Cumulative || r.o.Include != nil {
+		return false
+	}
+	for _, s := range r.sites {
+		if s.key.fn == "" {
+			return false
+		}
+		for _, p := range r.pr.byPath(s.key.fn) {
+			if p.symbol() == packageOf(s.key.fn) && !p.Standard {
+				return false
+			}
+		}
+	}
+	return len(r.sites) > 0
 }

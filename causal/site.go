@@ -173,6 +173,9 @@ func candidates(o *Options, stacks []stackOf) []*site {
 	return out
 }
 
+// leastShare is the part of the samples that a site has to have to be tried.
+const leastShare = 0.005
+
 // alike is how much of a site's samples may differ from those of one within it that stands for both.
 const alike = 0.03
 

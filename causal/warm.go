@@ -72,7 +72,11 @@ func (r *runner) noProgress(d time.Duration) error {
 	if r.reached {
 		return fmt.Errorf("no progress seen after the program was started again: %s was not reached in %v; its clients have to connect again, as often as it is built anew", name, d.Round(time.Second))
 	}
-	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (a server needs clients)? Otherwise name another point with --throughput or --latency", name, d.Round(time.Second))
+	hint := ""
+	if name == "latency http" {
+		hint = ", or if its server is not net/http's,"
+	}
+	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (a server needs clients)? Otherwise%s name another point with --throughput or --latency", name, d.Round(time.Second), hint)
 }
 
 // waiting says what is missing.

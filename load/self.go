@@ -2,14 +2,13 @@ package load
 
 import (
 	"math"
-	"os"
 	"runtime"
 	"runtime/metrics"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/headway-lab/headway/limits"
 )
 
 // Generator is what the generator itself has used, so that its limits are not taken for
@@ -27,7 +26,7 @@ type Generator struct {
 type self struct {
 	begin         time.Time
 	cpu           time.Duration
-	idle, total   float64
+	busy, total   time.Duration
 	g             Generator
 	processors    int
 	sample, after []metrics.Sample
@@ -37,7 +36,7 @@ const latencies = "/sched/latencies:seconds"
 
 func watchSelf() *self {
 	s := &self{begin: time.Now(), cpu: cpuTime(), processors: min(runtime.GOMAXPROCS(0), runtime.NumCPU())}
-	s.idle, s.total = machine()
+	s.busy, s.total = limits.Processors()
 	s.sample = []metrics.Sample{{Name: latencies}}
 	metrics.Read(s.sample)
 	return s
@@ -47,10 +46,10 @@ func (s *self) stop() {
 	s.g.Wall = time.Since(s.begin)
 	s.g.CPU = (cpuTime() - s.cpu).Seconds()
 	s.g.Busy = s.g.CPU / s.g.Wall.Seconds() / float64(s.processors)
-	idle, total := machine()
+	busy, total := limits.Processors()
 	s.g.Machine = math.NaN()
 	if total > s.total {
-		s.g.Machine = 1 - (idle-s.idle)/(total-s.total)
+		s.g.Machine = float64(busy-s.busy) / float64(total-s.total)
 	}
 	s.after = []metrics.Sample{{Name: latencies}}
 	metrics.Read(s.after)
@@ -89,23 +88,4 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// machine returns the time that all processors were idle, and all there was, in ticks.
-func machine() (idle, total float64) {
-	b, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, 0
-	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	for i, f := range strings.Fields(line) {
-		// user nice system idle iowait irq softirq steal; guest times are in user already
-		if v, err := strconv.ParseFloat(f, 64); err == nil && i >= 1 && i <= 8 {
-			total += v
-			if i == 4 || i == 5 {
-				idle += v
-			}
-		}
-	}
-	return idle, total
 }

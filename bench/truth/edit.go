@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/headway-lab/headway/bench/truth/harness"
+	"github.com/headway-lab/headway/limits"
 )
 
 // Interval is an effect in percent of the time per operation (or mean latency).
@@ -160,9 +161,11 @@ func (r *runs) calm(ctx context.Context, edit, round int) (float64, error) {
 func (r *runs) waitForCalm(ctx context.Context) {
 	const look = 200 * time.Millisecond
 	for ctx.Err() == nil && time.Now().Before(r.until) {
-		busy, began := busyTime(), time.Now()
+		busy, _ := limits.Processors()
+		began := time.Now()
 		time.Sleep(look)
-		if 100*float64(busyTime()-busy)/float64(time.Since(began))/float64(runtime.NumCPU()) <= disturbed {
+		now, _ := limits.Processors()
+		if 100*float64(now-busy)/float64(time.Since(began))/float64(runtime.NumCPU()) <= disturbed {
 			return
 		}
 	}
@@ -179,9 +182,11 @@ func (r *runs) run(ctx context.Context, edit, round int) (t, others float64, err
 	cmd.Env = p.env(os.Environ())
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	busy, began := busyTime(), time.Now()
+	before, _ := limits.Processors()
+	began := time.Now()
 	out, err := cmd.Output()
-	busy, took := busyTime()-busy, time.Since(began)
+	after, _ := limits.Processors()
+	busy, took := after-before, time.Since(began)
 	if err != nil {
 		return 0, 0, fmt.Errorf("%s with %s shortened by %d%%: %w %s", p.Name, s.Name, edit, err, bytes.TrimSpace(stderr.Bytes()))
 	}
@@ -199,25 +204,6 @@ func (r *runs) run(ctx context.Context, edit, round int) (t, others float64, err
 		return 0, 0, fmt.Errorf("%s: nothing was measured", p.Name)
 	}
 	return t, others, nil
-}
-
-// busyTime is how long all processors together have been busy since the machine started:
-// user, system, interrupts and what a host took, from the first line of /proc/stat, in
-// hundredths of a second. What is nice does not count: it steps back, and package awake is
-// of that kind. It is 0 where there is no such file.
-func busyTime() time.Duration {
-	b, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0
-	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	total := 0
-	for i, f := range strings.Fields(line) {
-		if n, err := strconv.Atoi(f); err == nil && i != 2 && i != 4 && i != 5 && i <= 8 { // 2 is nice, 4 idle, 5 waiting for disks
-			total += n
-		}
-	}
-	return time.Duration(total) * 10 * time.Millisecond
 }
 
 // interval is the mean of the logarithms of ratios with its 95% t-interval, as percent.
