@@ -278,10 +278,26 @@ func TestNamesOutliveAnInterruption(t *testing.T) {
 	}
 }
 
+// halfway interrupts a run when some of the list is done for sure, so that the next one has a place to go on from.
+func (s *shelf) halfway(t *testing.T, c *Config, dir string) {
+	t.Helper()
+	begun := slices.Clone(s.ids[:20])
+	s.set(func() {
+		s.one = func(_ http.ResponseWriter, id int) bool {
+			for id >= 40 && len(missing(t, dir, begun)) > 0 {
+				time.Sleep(time.Millisecond)
+			}
+			return false
+		}
+	})
+	s.run(t, c, dir, 52)
+	s.set(func() { s.one = nil })
+}
+
 func TestResumedListThatLostRecords(t *testing.T) {
 	s := newShelf(t, 200)
 	c, dir := s.config(t, byPage, ""), t.TempDir()
-	s.run(t, c, dir, 52)
+	s.halfway(t, c, dir)
 	s.set(func() { s.ids = upTo(50, 200) })
 	x, said, err := s.run(t, c, dir, 0)
 	gone := missing(t, dir, upTo(50, 200))
@@ -296,7 +312,7 @@ func TestResumedListThatLostRecords(t *testing.T) {
 func TestResumedListThatGrewAtItsFront(t *testing.T) {
 	s := newShelf(t, 200)
 	c, dir := s.config(t, byPage, ""), t.TempDir()
-	s.run(t, c, dir, 52)
+	s.halfway(t, c, dir)
 	s.set(func() { s.ids = append(upTo(1000, 1030), s.ids...) })
 	x, said, err := s.run(t, c, dir, 0)
 	gone := missing(t, dir, s.ids)
@@ -313,7 +329,7 @@ func TestResumedListThatGrewAtItsEnd(t *testing.T) {
 	for _, list := range []string{byPage, byCursor} {
 		s := newShelf(t, 95)
 		c, dir := s.config(t, list, ""), t.TempDir()
-		s.run(t, c, dir, 52)
+		s.halfway(t, c, dir)
 		s.set(func() { s.ids = upTo(0, 120); s.pages = nil })
 		x, _, err := s.run(t, c, dir, 0)
 		if err != nil || x.Duplicates != 0 || len(missing(t, dir, upTo(0, 120))) > 0 {
@@ -330,7 +346,7 @@ func TestResumedListThatGrewAtItsEnd(t *testing.T) {
 func TestExpiredCursor(t *testing.T) {
 	s := newShelf(t, 200)
 	c, dir := s.config(t, byCursor, ""), t.TempDir()
-	s.run(t, c, dir, 52)
+	s.halfway(t, c, dir)
 	s.set(func() { s.epoch++ })
 	x, said, err := s.run(t, c, dir, 0)
 	if err != nil || len(missing(t, dir, upTo(0, 200))) > 0 || x.Duplicates > 0 {
@@ -682,17 +698,7 @@ func TestJournalOfTheFirstVersion(t *testing.T) {
 func TestAnotherList(t *testing.T) {
 	s := newShelf(t, 120)
 	dir := t.TempDir()
-	begun := slices.Clone(s.ids[:20])
-	s.set(func() {
-		s.one = func(_ http.ResponseWriter, id int) bool {
-			for id >= 40 && len(missing(t, dir, begun)) > 0 { // nowhere to go on from as yet
-				time.Sleep(time.Millisecond)
-			}
-			return false
-		}
-	})
-	s.run(t, s.config(t, byPage, ""), dir, 52)
-	s.set(func() { s.one = nil })
+	s.halfway(t, s.config(t, byPage, ""), dir)
 	x, said, err := s.run(t, s.config(t, byCursor, ""), dir, 0)
 	if err != nil || len(missing(t, dir, s.ids)) > 0 || x.There == 0 || !strings.Contains(strings.Join(said, "\n"), "another than in the run before") {
 		t.Errorf("%v, %+v, %q", err, x.Counts, said)
@@ -706,7 +712,7 @@ func TestAnotherList(t *testing.T) {
 func TestKilledWhereTheListWasBegunAnew(t *testing.T) {
 	s := newShelf(t, 200)
 	c, dir := s.config(t, byPage, ""), t.TempDir()
-	s.run(t, c, dir, 52)
+	s.halfway(t, c, dir)
 	s.set(func() { s.ids = upTo(20, 200) })
 	own := filepath.Join(dir, ".headway-mirror")
 	kept := map[string][]byte{}
