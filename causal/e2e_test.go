@@ -135,7 +135,7 @@ func TestEndToEnd(t *testing.T) {
 		{"function", Options{Dir: "loop", Throughput: step, Duration: 9 * time.Second}, step, large},
 		{"line", Options{Dir: "loop", Throughput: []string{"main.go:14"}, By: ByLine, Duration: 9 * time.Second}, []string{"main.go:14"}, `^main/main\.go:\d+$`},
 		{"callsite", Options{Dir: "loop", Throughput: step, By: ByCallSite, Duration: 9 * time.Second}, step, `^main\.\w+ at main/main\.go:\d+$`},
-		{"cumulative", Options{Dir: "loop", Throughput: step, Cumulative: true, Duration: 9 * time.Second}, step, `^main\.(large|step|main)$`},
+		{"cumulative", Options{Dir: "loop", Throughput: step, Cumulative: true, Duration: 9 * time.Second}, step, `^main\.(large|step|main|spin)$`},
 		{"named sites", Options{Dir: "loop", Throughput: step, Sites: []string{"main.large", "main.small"}}, step, `^main\.small$`},
 		{"latency", Options{Dir: "loop", Latency: step, Sites: direct}, []string{"latency main.step"}, large},
 		{"two points", Options{Dir: "pair", Throughput: []string{"main.begin"}, Latency: []string{"main.begin..main.finish"}, Sites: []string{"main.finish"}}, []string{"latency main.begin..main.finish", "main.begin"}, `^main\.finish$`},
