@@ -78,8 +78,9 @@ func TestAgreesWithCurl(t *testing.T) {
 	for i, name := range []string{"connect", "first byte", "total"} {
 		a, b := medianOf(own[i]), medianOf(other[i])
 		t.Logf("%-10s %.2f [%.2f, %.2f] ms; curl %.2f [%.2f, %.2f] ms", name, a.Value, a.Low, a.High, b.Value, b.Low, b.High)
-		// curl is a process that begins anew each time: half a millisecond of its own is neither's fault.
-		const own = .5
+		// curl is a process that begins anew each time, on a machine that may be busy: a millisecond is neither's fault, and
+		// far less than the paths differ by.
+		const own = 1
 		if a.Low-own > b.High || b.Low-own > a.High {
 			t.Errorf("%s: %.2f [%.2f, %.2f] ms, and curl says %.2f [%.2f, %.2f]", name, a.Value, a.Low, a.High, b.Value, b.Low, b.High)
 		}
