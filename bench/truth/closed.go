@@ -141,6 +141,10 @@ var Programs = []Program{
 	{Name: "client-process-reader", Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
+	// One processor, always with a request in hand, unless the client, who needs .2 for each, is slower.
+	{Name: "client-process-limit", Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
+		Sites: both(.4, .2, func(a, b float64) float64 { return max(a+b, .2) })},
+
 	// The lock is held from 0 to b. If A takes at least that long, the lock is free
 	// again. If not, .7 of other work follows. The operation ends when both sides are
 	// done. So A from 25% on: 1.225, 1.05, .875, .7 against .7. With B shorter nothing changes.

@@ -166,9 +166,21 @@ var simulated = map[string]func(w *world, a, b float64){
 	// The client waits .4 of its own: for the server that is a wait like any other.
 	"client-process":        simWait(.4),
 	"client-process-reader": simWait(.4),
-	"pipeline-unbuffered":   simPipeline(1), // one item in the sender's hand
-	"pipeline-buffered":     simPipeline(9),
-	"cond":                  simPipeline(4),
+	"client-process-limit": func(w *world, a, b float64) {
+		requests := &sem{n: 4}
+		free := 0. // when the client is
+		w.start(loop(func(p *proc) {
+			requests.acquire(p)
+			p.work(a)
+			p.work(b)
+			free = max(free, w.now) + .2
+			w.after(free-w.now, func() { requests.release(p) })
+			p.progress()
+		}))
+	},
+	"pipeline-unbuffered": simPipeline(1), // one item in the sender's hand
+	"pipeline-buffered":   simPipeline(9),
+	"cond":                simPipeline(4),
 	"mutex": func(w *world, a, b float64) {
 		mu := &sem{n: 1}
 		for range 4 {

@@ -18,6 +18,7 @@ func init() {
 	add("peer-process", 0, peerProcess)
 	add("client-process", 0, clientProcess)
 	add("client-process-reader", 0, clientProcessReader)
+	add("client-process-limit", 1, clientProcessLimit)
 	add("open-loop", 0, openLoop)
 	add("open-loop-process", 0, openLoopProcess)
 	add("open-loop-connections", 0, openLoopConnections)
@@ -86,6 +87,24 @@ func clientProcessReader(c harness.Config) {
 		mustWrite(conn, []byte{request})
 		progress()
 	}
+}
+
+// clientProcessLimit is a server at its limit: one processor that does A (.4) and B (.2) for four connections. Their client
+// takes them in turn, .2 each, so when an answer has left three requests wait for the server.
+func clientProcessLimit(c harness.Config) {
+	na, nb := c.A(.4), c.B(.2)
+	for _, conn := range startClient(c, "client-process-limit", c.Time(.2), 4) {
+		go func() {
+			for one := make([]byte, 1); ; {
+				mustRead(conn, one)
+				siteA(na)
+				siteB(nb)
+				mustWrite(conn, one)
+				progress()
+			}
+		}()
+	}
+	select {}
 }
 
 // openLoop serves Poisson arrivals, every second step on average, with A (1): load .5.
@@ -171,12 +190,28 @@ func child(c harness.Config) {
 	case "open-loop-process":
 		arrivals(c, []net.Conn{conn}, one)
 	case "open-loop-connections":
-		all := []net.Conn{conn}
-		for len(all) < connections {
-			all = append(all, must(net.Dial("tcp", c.Dial)))
+		arrivals(c, more(c, conn, connections), one)
+	case "client-process-limit":
+		all := more(c, conn, 4)
+		for _, conn := range all {
+			mustWrite(conn, one)
 		}
-		arrivals(c, all, one)
+		for i := 0; ; i++ {
+			conn := all[i%len(all)]
+			mustRead(conn, one)
+			harness.SpinUntil(time.Now().Add(c.Wait))
+			mustWrite(conn, one)
+		}
 	}
+}
+
+// more connects until there are n connections with the first.
+func more(c harness.Config, first net.Conn, n int) []net.Conn {
+	all := []net.Conn{first}
+	for len(all) < n {
+		all = append(all, must(net.Dial("tcp", c.Dial)))
+	}
+	return all
 }
 
 // arrivals sends requests on one connection after the other, at random times of a schedule.
