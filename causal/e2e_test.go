@@ -242,19 +242,25 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// What a function calls counts for it, however long it has been in there: here it is the whole program, and each 50 % faster
-// cuts the time by 50 %. That of the outer one was not seen at all, while the inner one was entered before the experiments.
-func TestNested(t *testing.T) {
+// Programs in which nothing but the site takes time: each 50 % that it is faster cuts the time by 50 %.
+func TestHalf(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds and profiles a program")
+		t.Skip("builds and profiles programs")
 	}
-	rep := profile(t, Options{Dir: "nested", Throughput: []string{"main.step"}, Cumulative: true, Sites: []string{"main.outer", "main.inner"}, Duration: 9 * time.Second})
-	for _, c := range rep.Cases {
-		for name, e := range c.Effects {
-			if t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", c.Name, name, e.Percent, e.Low, e.High); e.Low > -25 {
-				t.Errorf("%s: it seems to be worth %.1f %% [%.1f, %.1f], want 50", c.Name, e.Percent, e.Low, e.High)
+	for _, c := range []struct{ why, dir, throughput, sites string }{
+		{"what a function calls counts for it, however long before the experiments it was entered", "nested", "main.step", "main.outer main.inner"},
+		{"a request that waits for a busy server is not one that its client has not sent yet", "limit", "main.step", "main.step"},
+	} {
+		t.Run(c.dir, func(t *testing.T) {
+			rep := profile(t, Options{Dir: c.dir, Throughput: []string{c.throughput}, Cumulative: true, Sites: strings.Fields(c.sites), Duration: 9 * time.Second})
+			for _, k := range rep.Cases {
+				for name, e := range k.Effects {
+					if t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", k.Name, name, e.Percent, e.Low, e.High); e.Low > -25 {
+						t.Errorf("%s: it seems to be worth %.1f %% [%.1f, %.1f], want 50: %s", k.Name, e.Percent, e.Low, e.High, c.why)
+					}
+				}
 			}
-		}
+		})
 	}
 }
 
