@@ -94,7 +94,7 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		{"trace.go", "\ts.timer.reset(nanotime()+ns, 0)\n", "\ts.timer.reset(headwayTimers(nanotime())+ns, 0)\n"},
 
 		// The network poller.
-		{"netpoll_epoll.go", "retry:\n\tn, errno := linux.EpollWait(epfd, events[:], int32(len(events)), waitms)\n", "retry:\n\tif headwayOn != 0 {\n\t\theadwayPollBegins()\n\t}\n\tn, errno := linux.EpollWait(epfd, events[:], int32(len(events)), waitms)\n\tif headwayOn != 0 {\n\t\theadwayPollEnds()\n\t}\n"},
+		{"netpoll_epoll.go", "linux.EpollWait(epfd, events[:], int32(len(events)), waitms)", "headwayEpoll(events[:], waitms, delay)"},
 		{"netpoll.go", "\tif rg != nil {\n\t\ttoRun.push(rg)\n\t}\n\tif wg != nil {\n\t\ttoRun.push(wg)\n\t}\n", "\tif rg != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayNetReady(rg, pd.fd, false)\n\t\t}\n\t\ttoRun.push(rg)\n\t}\n\tif wg != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayNetReady(wg, pd.fd, true)\n\t\t}\n\t\ttoRun.push(wg)\n\t}\n"},
 		{"netpoll.go", "\t\t// Pretend it has not happened and retry.\n\t}\n\treturn pollNoError\n}\n", "\t\t// Pretend it has not happened and retry.\n\t}\n\tif headwayOn != 0 {\n\t\theadwayNetWoke()\n\t}\n\treturn pollNoError\n}\n"},
 		{"netpoll.go", "\terrno := netpollopen(fd, pd)\n", "\theadwayForget(fd)\n\terrno := netpollopen(fd, pd)\n"},
