@@ -141,6 +141,11 @@ var Programs = []Program{
 	{Name: "client-process-reader", Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
+	// While one asks the peer the other works, if it has not to wait for its own answer: two operations take a + .9, or, on
+	// one processor, 2a if that is more.
+	{Name: "peer-process-two", Does: "two goroutines on one processor: A .3, then ask a peer in another process that needs .9", Procs: 1, Steps: allSteps, Ideal: ms1,
+		Sites: []Site{siteA(func(left float64) float64 { return max(.3*left, (.3*left+.9)/2) })}},
+
 	// One processor, always with a request in hand, unless the client, who needs .2 for each, is slower.
 	{Name: "client-process-limit", Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return max(a+b, .2) })},

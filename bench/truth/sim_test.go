@@ -163,6 +163,10 @@ var simulated = map[string]func(w *world, a, b float64){
 	"compute-sleep": simWait(.5),
 	"peer-inside":   simWait(.5),
 	"peer-process":  simWait(.5),
+	"peer-process-two": func(w *world, a, b float64) {
+		simWait(.9)(w, a, b)
+		simWait(.9)(w, a, b)
+	},
 	// The client waits .4 of its own: for the server that is a wait like any other.
 	"client-process":        simWait(.4),
 	"client-process-reader": simWait(.4),

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"github.com/headway-lab/headway/bench/truth/harness"
@@ -16,6 +17,7 @@ import (
 func init() {
 	add("peer-inside", 0, peerInside)
 	add("peer-process", 0, peerProcess)
+	add("peer-process-two", 1, peerProcessTwo)
 	add("client-process", 0, clientProcess)
 	add("client-process-reader", 0, clientProcessReader)
 	add("client-process-limit", 1, clientProcessLimit)
@@ -54,6 +56,23 @@ func askPeer(c harness.Config, conn net.Conn) {
 		mustRead(conn, one)
 		progress()
 	}
+}
+
+// peerProcessTwo is two such goroutines on one processor, as in a proxy: each does A (.3) and asks the peer, which needs .9,
+// while the other works.
+func peerProcessTwo(c harness.Config) {
+	for _, conn := range startClient(c, "peer-process-two", c.Time(.9), 2) {
+		na := c.A(.3)
+		go func() {
+			for one := make([]byte, 1); ; {
+				siteA(na)
+				mustWrite(conn, one)
+				mustRead(conn, one)
+				progress()
+			}
+		}()
+	}
+	select {}
 }
 
 // clientProcess answers a client in another process with A (.4) and B (.2). The client
@@ -191,6 +210,8 @@ func child(c harness.Config) {
 		arrivals(c, []net.Conn{conn}, one)
 	case "open-loop-connections":
 		arrivals(c, more(c, conn, connections), one)
+	case "peer-process-two":
+		answerEach(c, more(c, conn, 2))
 	case "client-process-limit":
 		all := more(c, conn, 4)
 		for _, conn := range all {
@@ -201,6 +222,37 @@ func child(c harness.Config) {
 			mustRead(conn, one)
 			harness.SpinUntil(time.Now().Add(c.Wait))
 			mustWrite(conn, one)
+		}
+	}
+}
+
+// answerEach answers what comes on any of the connections c.Wait later, to the microsecond, without sleeping.
+func answerEach(c harness.Config, all []net.Conn) {
+	due := make([]time.Time, len(all))
+	var raw []syscall.RawConn
+	for _, conn := range all {
+		raw = append(raw, must(conn.(*net.TCPConn).SyscallConn()))
+	}
+	for one := make([]byte, 1); ; {
+		for i, conn := range all {
+			if !due[i].IsZero() {
+				if !time.Now().Before(due[i]) {
+					due[i] = time.Time{}
+					mustWrite(conn, one)
+				}
+				continue
+			}
+			if err := raw[i].Read(func(fd uintptr) bool {
+				n, err := syscall.Read(int(fd), one)
+				if n == 1 {
+					due[i] = time.Now().Add(c.Wait)
+				} else if err != syscall.EAGAIN {
+					fatal(fmt.Errorf("read: %d, %v", n, err))
+				}
+				return true // never wait
+			}); err != nil {
+				fatal(err)
+			}
 		}
 	}
 }
