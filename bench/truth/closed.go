@@ -141,6 +141,10 @@ var Programs = []Program{
 	{Name: "client-process-reader", Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
+	// Three operations take a + .9: two processors are enough for three goroutines that each want one for a quarter of the time.
+	{Name: "syscalls", Does: "three goroutines: A .3, then wait .9 in a system call", Steps: allSteps, Ideal: ms1,
+		Sites: []Site{siteA(func(left float64) float64 { return (.3*left + .9) / 3 })}},
+
 	// While one asks the peer the other works, if it has not to wait for its own answer: two operations take a + .9, or, on
 	// one processor, 2a if that is more.
 	{Name: "peer-process-two", Does: "two goroutines on one processor: A .3, then ask a peer in another process that needs .9", Procs: 1, Steps: allSteps, Ideal: ms1,

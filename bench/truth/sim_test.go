@@ -163,6 +163,11 @@ var simulated = map[string]func(w *world, a, b float64){
 	"compute-sleep": simWait(.5),
 	"peer-inside":   simWait(.5),
 	"peer-process":  simWait(.5),
+	"syscalls": func(w *world, a, b float64) {
+		for range 3 {
+			simWait(.9)(w, a, b)
+		}
+	},
 	"peer-process-two": func(w *world, a, b float64) {
 		simWait(.9)(w, a, b)
 		simWait(.9)(w, a, b)

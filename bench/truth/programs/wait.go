@@ -1,6 +1,7 @@
 package main
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/headway-lab/headway/bench/truth/harness"
@@ -8,6 +9,7 @@ import (
 
 func init() {
 	add("compute-sleep", 0, computeSleep)
+	add("syscalls", 0, syscalls)
 	add("ticker", 0, ticker)
 	add("select-guard", 0, selectGuard)
 	add("select-timeout", 0, selectTimeout)
@@ -22,6 +24,23 @@ func computeSleep(c harness.Config) {
 		time.Sleep(wait)
 		progress()
 	}
+}
+
+// syscalls is three goroutines that do A (.3) and wait .9 in a system call, as for a disk.
+func syscalls(c harness.Config) {
+	na, wait := c.A(.3), c.Time(.9)
+	for range 3 {
+		go func() {
+			for {
+				siteA(na)
+				rest := syscall.NsecToTimespec(int64(wait))
+				for syscall.Nanosleep(&rest, &rest) == syscall.EINTR {
+				}
+				progress()
+			}
+		}()
+	}
+	select {}
 }
 
 // ticker does A (1.05) and B (.3) and then waits for the next tick; ticks come every
