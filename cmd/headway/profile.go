@@ -57,7 +57,9 @@ as no effect seen. The same answer goes to headway-profile.html.
 Clients outside the program are taken for ones that wait for an answer before they
 ask again (a closed workload: wrk, hey). If they send by a schedule of their own (an
 open one: headway load with a rate, wrk2, vegeta), say --open. Each of their connections
-has to carry one request at a time, as HTTP/1 does.
+has to carry one request at a time, as HTTP/1 does. Clients that send several at a time
+on one connection (HTTP/2, gRPC) and think between answer and request make effects
+look larger than they are.
 
 Flags for go build follow --build, as many in one argument as you like; quote
 what contains blanks; or give --build again:
