@@ -53,7 +53,7 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 		if err != nil {
 			return dir, nil, err
 		}
-		if text, err = apply(path, file, text, list); err != nil {
+		if text, err = apply(path, original(args[at]), text, list); err != nil {
 			return dir, nil, err
 		}
 		texts[at] = text
@@ -77,7 +77,7 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 		if err != nil {
 			return dir, nil, err
 		}
-		if text, err = apply(path, m.File, text, []edit{{m.File, m.Old, strings.ReplaceAll(m.New, "%d", fmt.Sprint(m.ID))}}); err != nil {
+		if text, err = apply(path, original(args[at]), text, []edit{{m.File, m.Old, strings.ReplaceAll(m.New, "%d", fmt.Sprint(m.ID))}}); err != nil {
 			return dir, nil, err
 		}
 		texts[at] = text
@@ -123,12 +123,8 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 		if !ok {
 			continue
 		}
-		orig := args[i]
-		if abs, err := filepath.Abs(orig); err == nil && !strings.HasPrefix(orig, "./") {
-			orig = abs
-		}
 		dst := filepath.Join(dir, fmt.Sprintf("%d_%s", i, filepath.Base(args[i])))
-		if err := os.WriteFile(dst, []byte("//line "+orig+":1:1\n"+strings.ReplaceAll(text, linePath, orig)), 0o600); err != nil {
+		if err := os.WriteFile(dst, []byte("//line "+original(args[i])+":1:1\n"+text), 0o600); err != nil {
 			return dir, nil, err
 		}
 		out[i] = dst
@@ -267,11 +263,17 @@ func firstLine(s string) string {
 	return s
 }
 
-// linePath stands for the path of the original file in //line directives until the file is written.
-const linePath = "\x00headway\x00"
+// original is the path of a file to compile as //line directives shall have it.
+func original(file string) string {
+	if abs, err := filepath.Abs(file); err == nil && !strings.HasPrefix(file, "./") {
+		return abs
+	}
+	return file
+}
 
-// apply makes the edits, and puts the line numbers of what follows them back.
-func apply(pkg, file, text string, list []edit) (string, error) {
+// apply makes the edits, and puts the line numbers of what follows them in the original back.
+func apply(pkg, original, text string, list []edit) (string, error) {
+	file := filepath.Base(original)
 	type place struct {
 		at int
 		e  edit
@@ -304,7 +306,7 @@ func apply(pkg, file, text string, list []edit) (string, error) {
 			out.WriteString(text[done : done+nl+1])
 			done += nl + 1
 		}
-		fmt.Fprintf(&out, "//line %s:%d\n", linePath, strings.Count(text[:done], "\n")+1)
+		fmt.Fprintf(&out, "//line %s:%d\n", original, strings.Count(text[:done], "\n")+1)
 	}
 	out.WriteString(text[done:])
 	return out.String(), nil

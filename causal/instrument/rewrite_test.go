@@ -3,6 +3,7 @@ package instrument
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/parser"
@@ -43,7 +44,7 @@ func TestAnchors(t *testing.T) {
 
 // rewritten calls rewrite as the go command would for a package of the standard
 // library, and returns the original files beside the new ones.
-func rewritten(t *testing.T, goroot, pkg string) (was, is []string) {
+func rewritten(t *testing.T, goroot, pkg string, conf *Config) (was, is []string) {
 	t.Helper()
 	ctx := build.Default
 	ctx.GOROOT, ctx.Compiler, ctx.CgoEnabled = goroot, "gc", false
@@ -55,7 +56,7 @@ func rewritten(t *testing.T, goroot, pkg string) (was, is []string) {
 	for _, f := range p.GoFiles {
 		was = append(was, filepath.Join(p.Dir, f))
 	}
-	dir, out, err := rewrite(append(args, was...), pkg, &Config{})
+	dir, out, err := rewrite(append(args, was...), pkg, conf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func rewritten(t *testing.T, goroot, pkg string) (was, is []string) {
 func TestLinesAreKept(t *testing.T) {
 	goroots(t, func(t *testing.T, goroot, version string) {
 		for pkg := range edits {
-			was, is := rewritten(t, goroot, pkg)
+			was, is := rewritten(t, goroot, pkg, &Config{})
 			if len(is) <= len(was) {
 				t.Errorf("%s: %d files became %d, want at least one more", pkg, len(was), len(is))
 			}
@@ -153,6 +154,45 @@ func sameLines(t *testing.T, fset *token.FileSet, a, b *ast.File) {
 	}
 }
 
+// Functions of edited files carry marks, too.
+func TestMarksBesideEdits(t *testing.T) {
+	goroots(t, func(t *testing.T, goroot, version string) {
+		for pkg, list := range edits {
+			if pkg == "runtime" {
+				continue // has no marks
+			}
+			var marks []Mark
+			for _, e := range list {
+				path := filepath.Join(goroot, "src", pkg, e.file)
+				fset := token.NewFileSet()
+				f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, fn := range Functions(fset, f) {
+					m := Mark{Kind: Site, ID: uint32(len(marks)) + 1000, Func: fn.Name, File: path, Line: fn.Line}
+					if fn.Body != nil && !fn.nosplit && !slices.ContainsFunc(marks, func(o Mark) bool { return o.File == m.File && o.Line == m.Line }) {
+						marks = append(marks, m)
+					}
+				}
+			}
+			_, is := rewritten(t, goroot, pkg, &Config{Packages: map[string][]Mark{pkg: marks}})
+			var all strings.Builder
+			for _, file := range is {
+				all.WriteString(read(t, file))
+			}
+			for _, m := range marks {
+				if n := strings.Count(all.String(), fmt.Sprintf("headwayEnter(%d)", m.ID)); n != 1 {
+					t.Errorf("%s: %s in %s:%d has %d marks, want 1", pkg, m.Func, m.File, m.Line, n)
+				}
+			}
+			if len(marks) == 0 {
+				t.Errorf("%s: nothing to mark", pkg)
+			}
+		}
+	})
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -164,16 +204,16 @@ func read(t *testing.T, path string) string {
 
 func TestApply(t *testing.T) {
 	text := "package x\n\nfunc a() {\n\tone()\n}\n\nfunc b() {\n\ttwo() // 2\n\tthree()\n}\n"
-	got, err := apply("x", "x.go", text, []edit{
+	got, err := apply("x", "/src/x.go", text, []edit{
 		{"x.go", "\ttwo()", "\tzero()\n\ttwo()"},     // ends within a line
 		{"x.go", "\tone()\n", "\tone()\n\tmore()\n"}, // ends with one
 		{"x.go", "\tthree()\n", "\tfour()\n"},        // keeps the count
 	})
-	want := "package x\n\nfunc a() {\n\tone()\n\tmore()\n//line " + linePath + ":5\n}\n\nfunc b() {\n\tzero()\n\ttwo() // 2\n//line " + linePath + ":9\n\tfour()\n}\n"
+	want := "package x\n\nfunc a() {\n\tone()\n\tmore()\n//line /src/x.go:5\n}\n\nfunc b() {\n\tzero()\n\ttwo() // 2\n//line /src/x.go:9\n\tfour()\n}\n"
 	if err != nil || got != want {
 		t.Errorf("apply gives %v and\n%s\nwant\n%s", err, got, want)
 	}
-	if _, err := apply("x", "x.go", text, []edit{{"x.go", "one()\n}", "1"}, {"x.go", "}\n\nfunc b", "2"}}); err == nil || !strings.Contains(err.Error(), "overlap") {
+	if _, err := apply("x", "/src/x.go", text, []edit{{"x.go", "one()\n}", "1"}, {"x.go", "}\n\nfunc b", "2"}}); err == nil || !strings.Contains(err.Error(), "overlap") {
 		t.Errorf("edits that overlap give %v", err)
 	}
 }
@@ -188,7 +228,7 @@ func TestAnchorError(t *testing.T) {
 		{"\tone()\n", `sync/mutex.go has 2 of the expected text "one()"`},
 		{"\n\n\tnone()\n\tmore\n", `sync/mutex.go has 0 of the expected text "none()"`},
 	} {
-		_, err := apply("sync", "mutex.go", text, []edit{{"mutex.go", c.old, ""}})
+		_, err := apply("sync", "/src/mutex.go", text, []edit{{"mutex.go", c.old, ""}})
 		var anchor *AnchorError
 		if !errors.As(err, &anchor) || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "this Go version is not supported: ") {
 			t.Errorf("%q gives %v", c.old, err)
@@ -347,7 +387,7 @@ func TestGOARCH(t *testing.T) {
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Setenv("GOARCH", arch)
-		_, is := rewritten(t, goroot(t), "runtime")
+		_, is := rewritten(t, goroot(t), "runtime", &Config{})
 		own := read(t, is[len(is)-1])
 		hook, err := hooks.ReadFile("hooks/headway_" + arch + ".go.txt")
 		if err != nil || !strings.HasSuffix(own, string(hook)) {
