@@ -10,6 +10,16 @@ type edit struct {
 
 const pay = "if headwayOn != 0 {\n\t\theadwayPay()\n\t}\n\t"
 
+// from and to follow the heads of functions that receive or send a packet; addr is their name for the other's address. What was
+// received counts when the function has let go of the socket.
+func from(addr string) string {
+	return "\tif headwayOn != 0 {\n\t\tdefer func() { headwayFrom(fd.Sysfd, " + addr + ".Addr[:], " + addr + ".Port) }()\n\t}\n"
+}
+
+func to(addr string) string {
+	return "\tif headwayOn != 0 {\n\t\theadwayTo(fd.Sysfd, " + addr + ".Addr[:], " + addr + ".Port)\n\t}\n"
+}
+
 // An importing package reaches the runtime through these.
 const hookDecls = `
 //go:linkname headwayOn runtime.headwayOn
@@ -158,6 +168,15 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 	},
 	"internal/poll": {
 		{"fd_mutex.go", "func (fd *FD) writeLock() error {\n\t", "func (fd *FD) writeLock() error {\n\tif headwayOn != 0 {\n\t\theadwayWrite(fd.Sysfd)\n\t}\n\t"},
+		// Packets to and from many others on one socket.
+		{"fd_unix.go", "func (fd *FD) ReadFromInet4(p []byte, from *syscall.SockaddrInet4) (int, error) {\n", "func (fd *FD) ReadFromInet4(p []byte, from *syscall.SockaddrInet4) (int, error) {\n" + from("from")},
+		{"fd_unix.go", "func (fd *FD) ReadFromInet6(p []byte, from *syscall.SockaddrInet6) (int, error) {\n", "func (fd *FD) ReadFromInet6(p []byte, from *syscall.SockaddrInet6) (int, error) {\n" + from("from")},
+		{"fd_unix.go", "func (fd *FD) ReadMsgInet4(p []byte, oob []byte, flags int, sa4 *syscall.SockaddrInet4) (int, int, int, error) {\n", "func (fd *FD) ReadMsgInet4(p []byte, oob []byte, flags int, sa4 *syscall.SockaddrInet4) (int, int, int, error) {\n" + from("sa4")},
+		{"fd_unix.go", "func (fd *FD) ReadMsgInet6(p []byte, oob []byte, flags int, sa6 *syscall.SockaddrInet6) (int, int, int, error) {\n", "func (fd *FD) ReadMsgInet6(p []byte, oob []byte, flags int, sa6 *syscall.SockaddrInet6) (int, int, int, error) {\n" + from("sa6")},
+		{"fd_unix.go", "func (fd *FD) WriteToInet4(p []byte, sa *syscall.SockaddrInet4) (int, error) {\n", "func (fd *FD) WriteToInet4(p []byte, sa *syscall.SockaddrInet4) (int, error) {\n" + to("sa")},
+		{"fd_unix.go", "func (fd *FD) WriteToInet6(p []byte, sa *syscall.SockaddrInet6) (int, error) {\n", "func (fd *FD) WriteToInet6(p []byte, sa *syscall.SockaddrInet6) (int, error) {\n" + to("sa")},
+		{"fd_unix.go", "func (fd *FD) WriteMsgInet4(p []byte, oob []byte, sa *syscall.SockaddrInet4) (int, int, error) {\n", "func (fd *FD) WriteMsgInet4(p []byte, oob []byte, sa *syscall.SockaddrInet4) (int, int, error) {\n" + to("sa")},
+		{"fd_unix.go", "func (fd *FD) WriteMsgInet6(p []byte, oob []byte, sa *syscall.SockaddrInet6) (int, int, error) {\n", "func (fd *FD) WriteMsgInet6(p []byte, oob []byte, sa *syscall.SockaddrInet6) (int, int, error) {\n" + to("sa")},
 	},
 }
 
@@ -185,5 +204,13 @@ var headwayOn uint32
 
 //go:linkname headwayWrite runtime.headwayWrite
 func headwayWrite(fd int)
+
+//go:noescape
+//go:linkname headwayFrom runtime.headwayFrom
+func headwayFrom(fd int, addr []byte, port int)
+
+//go:noescape
+//go:linkname headwayTo runtime.headwayTo
+func headwayTo(fd int, addr []byte, port int)
 `,
 }
