@@ -48,7 +48,7 @@ func (s *screen) String() string {
 // program is judged elsewhere: here every way to build one has to work.
 func profile(t *testing.T, o Options) *report.Report {
 	t.Helper()
-	if o.Dir == "" || !filepath.IsAbs(o.Dir) {
+	if !filepath.IsAbs(o.Dir) {
 		o.Dir = filepath.Join("testdata", o.Dir)
 	}
 	if o.Package == "" {
@@ -242,21 +242,32 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// Programs in which nothing but the site takes time: each 50 % that it is faster cuts the time by 50 %.
+// Programs whose answer is known from arithmetic: a site 50 % faster changes the time per operation by so much.
 func TestHalf(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and profiles programs")
 	}
-	for _, c := range []struct{ why, dir, throughput, sites string }{
-		{"what a function calls counts for it, however long before the experiments it was entered", "nested", "main.step", "main.outer main.inner"},
-		{"a request that waits for a busy server is not one that its client has not sent yet", "limit", "main.step", "main.step"},
+	truth := func(program string) Options {
+		return Options{Dir: "../..", Package: "./bench/truth/programs", Args: []string{"-program", program, "-step", "1ms"},
+			Throughput: []string{"main.progress"}, Sites: []string{"main.siteA"}}
+	}
+	for _, c := range []struct {
+		name, why string
+		want      float64
+		o         Options
+	}{
+		{"nested", "what a function calls counts for it, however long before the experiments it was entered", -50,
+			Options{Dir: "nested", Throughput: []string{"main.step"}, Sites: []string{"main.outer", "main.inner"}}},
+		{"limit", "a request that waits for a busy server is not one that its client has not sent yet", -33, truth("client-process-limit")},
+		{"packets", "a packet follows the last one to its sender, not the last one", -12, truth("client-process-packets")},
 	} {
-		t.Run(c.dir, func(t *testing.T) {
-			rep := profile(t, Options{Dir: c.dir, Throughput: []string{c.throughput}, Cumulative: true, Sites: strings.Fields(c.sites), Duration: 9 * time.Second})
-			for _, k := range rep.Cases {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Cumulative, c.o.Duration = true, 9*time.Second
+			for _, k := range profile(t, c.o).Cases {
 				for name, e := range k.Effects {
-					if t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", k.Name, name, e.Percent, e.Low, e.High); e.Low > -25 {
-						t.Errorf("%s: it seems to be worth %.1f %% [%.1f, %.1f], want 50: %s", k.Name, e.Percent, e.Low, e.High, c.why)
+					t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", k.Name, name, e.Percent, e.Low, e.High)
+					if e.Low > c.want+12 || e.High < c.want-12 {
+						t.Errorf("%s: it seems to be worth %.1f %% [%.1f, %.1f], want %.0f: %s", k.Name, e.Percent, e.Low, e.High, c.want, c.why)
 					}
 				}
 			}

@@ -154,6 +154,10 @@ var Programs = []Program{
 	{Name: "client-process-limit", Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return max(a+b, .2) })},
 
+	// Three clients, each with a cycle of a + .75; the processor has time for all of them.
+	{Name: "client-process-packets", Does: "A .25 on one processor for three clients of one UDP socket, each of which waits .75", Procs: 1, Steps: allSteps, Ideal: ms1,
+		Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
+
 	// The lock is held from 0 to b. If A takes at least that long, the lock is free
 	// again. If not, .7 of other work follows. The operation ends when both sides are
 	// done. So A from 25% on: 1.225, 1.05, .875, .7 against .7. With B shorter nothing changes.

@@ -187,6 +187,17 @@ var simulated = map[string]func(w *world, a, b float64){
 			p.progress()
 		}))
 	},
+	"client-process-packets": func(w *world, a, b float64) {
+		requests := &sem{n: 3}
+		w.start(loop(func(p *proc) {
+			requests.acquire(p)
+			w.start(func(p *proc) {
+				p.work(a)
+				w.after(.75, func() { requests.release(p) })
+				p.progress()
+			})
+		}))
+	},
 	"pipeline-unbuffered": simPipeline(1), // one item in the sender's hand
 	"pipeline-buffered":   simPipeline(9),
 	"cond":                simPipeline(4),

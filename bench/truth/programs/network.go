@@ -21,6 +21,7 @@ func init() {
 	add("client-process", 0, clientProcess)
 	add("client-process-reader", 0, clientProcessReader)
 	add("client-process-limit", 1, clientProcessLimit)
+	add("client-process-packets", 1, clientProcessPackets)
 	add("open-loop", 0, openLoop)
 	add("open-loop-process", 0, openLoopProcess)
 	add("open-loop-connections", 0, openLoopConnections)
@@ -40,16 +41,16 @@ func peerInside(c harness.Config) {
 			mustWrite(conn, one)
 		}
 	}()
-	askPeer(c, must(l.Accept()))
+	askPeer(c, must(l.Accept()), .5)
 }
 
 // peerProcess is the same with the peer in another process, which keeps the time exactly.
 func peerProcess(c harness.Config) {
-	askPeer(c, startChild(c, "peer-process", c.Time(.5)))
+	askPeer(c, startChild(c, "peer-process", c.Time(.5)), .5)
 }
 
-func askPeer(c harness.Config, conn net.Conn) {
-	na, one := c.A(.5), make([]byte, 1)
+func askPeer(c harness.Config, conn net.Conn, a float64) {
+	na, one := c.A(a), make([]byte, 1)
 	for {
 		siteA(na)
 		mustWrite(conn, one)
@@ -62,15 +63,7 @@ func askPeer(c harness.Config, conn net.Conn) {
 // while the other works.
 func peerProcessTwo(c harness.Config) {
 	for _, conn := range startClient(c, "peer-process-two", c.Time(.9), 2) {
-		na := c.A(.3)
-		go func() {
-			for one := make([]byte, 1); ; {
-				siteA(na)
-				mustWrite(conn, one)
-				mustRead(conn, one)
-				progress()
-			}
-		}()
+		go askPeer(c, conn, .3)
 	}
 	select {}
 }
@@ -78,8 +71,11 @@ func peerProcessTwo(c harness.Config) {
 // clientProcess answers a client in another process with A (.4) and B (.2). The client
 // waits .4 between an answer and the next request.
 func clientProcess(c harness.Config) {
+	answer(c, startChild(c, "client-process", c.Time(.4)))
+}
+
+func answer(c harness.Config, conn net.Conn) {
 	na, nb, one := c.A(.4), c.B(.2), make([]byte, 1)
-	conn := startChild(c, "client-process", c.Time(.4))
 	for {
 		mustRead(conn, one)
 		siteA(na)
@@ -111,19 +107,34 @@ func clientProcessReader(c harness.Config) {
 // clientProcessLimit is a server at its limit: one processor that does A (.4) and B (.2) for four connections. Their client
 // takes them in turn, .2 each, so when an answer has left three requests wait for the server.
 func clientProcessLimit(c harness.Config) {
-	na, nb := c.A(.4), c.B(.2)
 	for _, conn := range startClient(c, "client-process-limit", c.Time(.2), 4) {
-		go func() {
-			for one := make([]byte, 1); ; {
-				mustRead(conn, one)
-				siteA(na)
-				siteB(nb)
-				mustWrite(conn, one)
-				progress()
-			}
-		}()
+		go answer(c, conn)
 	}
 	select {}
+}
+
+// clientProcessPackets does A (.25) on one processor, a goroutine a packet, for three clients that share a socket; each waits
+// .75 between an answer and its next request.
+func clientProcessPackets(c harness.Config) {
+	na := c.A(.25)
+	hello := startChild(c, "client-process-packets", c.Time(.75))
+	at := hello.LocalAddr().(*net.TCPAddr)
+	socket := must(net.ListenUDP("udp", &net.UDPAddr{IP: at.IP, Port: at.Port}))
+	mustWrite(hello, make([]byte, 1))
+	for {
+		packet := make([]byte, 1)
+		_, client, err := socket.ReadFromUDPAddrPort(packet)
+		if err != nil {
+			fatal(err)
+		}
+		go func() {
+			siteA(na)
+			if _, err := socket.WriteToUDPAddrPort(packet, client); err != nil {
+				fatal(err)
+			}
+			progress()
+		}()
+	}
 }
 
 // openLoop serves Poisson arrivals, every second step on average, with A (1): load .5.
@@ -212,6 +223,15 @@ func child(c harness.Config) {
 		arrivals(c, more(c, conn, connections), one)
 	case "peer-process-two":
 		answerEach(c, more(c, conn, 2))
+	case "client-process-packets":
+		mustRead(conn, one) // the socket is open
+		var all []net.Conn
+		for range 3 {
+			socket := must(net.Dial("udp", c.Dial))
+			mustWrite(socket, one)
+			all = append(all, socket)
+		}
+		answerEach(c, all)
 	case "client-process-limit":
 		all := more(c, conn, 4)
 		for _, conn := range all {
@@ -226,12 +246,12 @@ func child(c harness.Config) {
 	}
 }
 
-// answerEach answers what comes on any of the connections c.Wait later, to the microsecond, without sleeping.
+// answerEach answers what comes on any of the connections, or asks again, c.Wait later, to the microsecond, without sleeping.
 func answerEach(c harness.Config, all []net.Conn) {
 	due := make([]time.Time, len(all))
 	var raw []syscall.RawConn
 	for _, conn := range all {
-		raw = append(raw, must(conn.(*net.TCPConn).SyscallConn()))
+		raw = append(raw, must(conn.(syscall.Conn).SyscallConn()))
 	}
 	for one := make([]byte, 1); ; {
 		for i, conn := range all {

@@ -1,3 +1,0 @@
-module example.org/limit
-
-go 1.26
