@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,9 @@ import (
 
 //go:embed hooks
 var hooks embed.FS
+
+//go:embed arch.go edits.go instrument.go marks.go rewrite.go
+var rewriter embed.FS
 
 // ConfigEnv names the environment variable that tells the toolexec command its Config file.
 const ConfigEnv = "HEADWAY_CONFIG"
@@ -138,7 +142,7 @@ func version(tool string, args []string, conf *Config) (int, error) {
 	if err != nil || code != 0 {
 		return code, err
 	}
-	id := Identity()
+	id := identity()
 	if conf.Global {
 		id += "-" + conf.hash()
 	}
@@ -146,22 +150,21 @@ func version(tool string, args []string, conf *Config) (int, error) {
 	return 0, nil
 }
 
-// Identity changes whenever what we add to the standard library changes.
-func Identity() string {
+// identity changes whenever what we do to a package may change: with the hooks and with this package's own source, else
+// objects in the build cache outlive the fault that made them.
+func identity() string {
 	h := sha256.New()
-	fmt.Fprint(h, "rewriter 3", markDecls, progressDecls)
-	entries, _ := hooks.ReadDir("hooks")
-	for _, e := range entries {
-		b, _ := hooks.ReadFile("hooks/" + e.Name())
-		h.Write(b)
-	}
-	names := make([]string, 0, len(edits))
-	for pkg := range edits {
-		names = append(names, pkg)
-	}
-	sort.Strings(names)
-	for _, pkg := range names {
-		fmt.Fprintln(h, pkg, edits[pkg], decls[pkg])
+	for _, files := range []embed.FS{hooks, rewriter} {
+		if err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			b, err := files.ReadFile(name)
+			fmt.Fprintf(h, "%s %d\n%s", name, len(b), b)
+			return err
+		}); err != nil {
+			panic(err) // embedded files can always be read
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }

@@ -495,3 +495,16 @@ func TestBuild(t *testing.T) {
 		})
 	}
 }
+
+// What is not part of the identity may change while the build cache goes on serving what the older one made.
+func TestIdentityKnowsAllSources(t *testing.T) {
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range sources {
+		if b, err := rewriter.ReadFile(name); !strings.HasSuffix(name, "_test.go") && (err != nil || len(b) == 0) {
+			t.Errorf("%s is not embedded: %v", name, err)
+		}
+	}
+}
