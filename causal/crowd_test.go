@@ -21,6 +21,18 @@ func TestCompetition(t *testing.T) {
 	}
 }
 
+func TestOvercommitted(t *testing.T) {
+	for _, c := range []struct {
+		ps, processors int
+		cpu            time.Duration
+		want           bool
+	}{{4, 2, 20, true}, {4, 2, 10, false}, {2, 2, 20, false}, {2, 1, 10, true}, {1, 2, 10, false}} {
+		if got := overcommitted(c.ps, c.processors, c.cpu, 10); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // Sites that are gone from the second look are not tried, unless that would leave none.
 func TestUnseen(t *testing.T) {
 	for _, c := range []struct {

@@ -104,6 +104,7 @@ func (r *runner) experiments(ctx context.Context) error {
 	}
 	busy, total := limits.Processors()
 	cpu, _ := r.proc.cpu()
+	began := time.Now()
 	before, err := r.measure(ctx, nil, 0)
 	if err != nil {
 		return err
@@ -149,7 +150,7 @@ func (r *runner) experiments(ctx context.Context) error {
 	if n := t.silent(); n > 0 {
 		r.warn("in %d of %d experiments, or beside them, there was no progress: the load pauses, or is too small for windows of %v; they do not count", n, t.windows, r.window)
 	}
-	r.crowded(busy, total, cpu)
+	r.crowded(busy, total, cpu, began)
 	if !t.any() {
 		return fmt.Errorf("%d experiments in the time given are too few for an answer: give a longer --duration, or fewer sites (--top, --site) or --speedups", t.windows)
 	}
@@ -164,17 +165,24 @@ func (t *trial) silent() (n int) {
 	return n
 }
 
-// crowded warns if others, who may be the program's clients, have left it few processors since a moment.
-func (r *runner) crowded(busy, total, cpu time.Duration) {
+// crowded warns if since a moment the program has had few processors: others, who may be its clients, had them, or it has more Ps.
+func (r *runner) crowded(busy, total, cpu time.Duration, began time.Time) {
 	nowBusy, nowTotal := limits.Processors()
 	nowCPU, err := r.proc.cpu()
-	if err != nil || r.runs > 0 || nowTotal-total < time.Second {
+	if err != nil || r.runs > 0 {
 		return
 	}
-	others, idle := competition(nowBusy-busy, nowTotal-total, nowCPU-cpu)
-	if others > 0.15 && idle < 0.15 {
+	if others, idle := competition(nowBusy-busy, nowTotal-total, nowCPU-cpu); nowTotal-total >= time.Second && others > 0.15 && idle < 0.15 {
 		r.warn("others, maybe the clients, had %.0f %% of the machine's processor time during the experiments, and %.0f %% was idle: what a faster site would have left them is not seen", 100*others, 100*idle)
 	}
+	if usable := limits.Usable(); overcommitted(r.proc.block.Procs(), usable, nowCPU-cpu, time.Since(began)) {
+		r.warn("the program runs Go code on up to %d processors and has %d, nearly always busy: its threads wait for each other, and the effects seem too large; give it GOMAXPROCS=%d", r.proc.block.Procs(), usable, usable)
+	}
+}
+
+// overcommitted is whether a program with more Ps than processors has kept those busy, cpu in a time.
+func overcommitted(ps, processors int, cpu, in time.Duration) bool {
+	return ps > processors && float64(cpu) > 0.75*float64(processors)*float64(in)
 }
 
 // competition is which parts of the processors' time others than the program had, and nobody.

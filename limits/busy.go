@@ -2,6 +2,7 @@ package limits
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -34,4 +35,13 @@ func processors(line string) (busy, total time.Duration) {
 		}
 	}
 	return busy, total
+}
+
+// Usable returns how many processors a Go program started from here gets, if nothing says otherwise: those that the process may run
+// on, or its cgroup's quota if that is less. It is the runtime's own rule (runtime.SetDefaultGOMAXPROCS).
+func Usable() int {
+	now := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(now)
+	runtime.SetDefaultGOMAXPROCS()
+	return runtime.GOMAXPROCS(0)
 }

@@ -34,3 +34,14 @@ func TestProcessors(t *testing.T) {
 		t.Errorf("%v of %v busy", b, a)
 	}
 }
+
+func TestUsable(t *testing.T) {
+	most := runtime.NumCPU()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(most + 3))
+	if n := Usable(); n < 1 || n > most {
+		t.Errorf("%d of %d processors", n, most)
+	}
+	if n := runtime.GOMAXPROCS(0); n != most+3 {
+		t.Errorf("GOMAXPROCS is %d now, it was %d", n, most+3)
+	}
+}

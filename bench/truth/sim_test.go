@@ -244,6 +244,7 @@ var simulated = map[string]func(w *world, a, b float64){
 		w.start(loop(func(p *proc) { p.work(b); p.progress() }))
 	},
 	"pingpong":     simTurns,
+	"gosched":      simTurns,
 	"select-guard": simTurns,
 	"sixteen": func(w *world, a, b float64) {
 		for range 16 {

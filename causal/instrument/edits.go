@@ -47,6 +47,8 @@ var edits = map[string][]edit{
 		{"proc.go", "func gopreempt_m(gp *g) {\n", "func gopreempt_m(gp *g) {\n\tif headwayOn != 0 {\n\t\theadwayPayLoop(nil)\n\t}\n"},
 		// The end of marking stops everybody: it comes no sooner than the work before it is paid for.
 		{"mgc.go", "func gcMarkDone() {\n\t", "func gcMarkDone() {\n\t" + pay},
+		// Who spins until another goroutine has done something pays meanwhile, not when it has seen it.
+		{"proc.go", "func Gosched() {\n\t", "func Gosched() {\n\t" + pay},
 		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif headwayOn != 0 {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
 
 		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif headwayOn != 0 {\n\t\theadwayFound(pp, false)\n\t}\n"},
