@@ -94,7 +94,7 @@ func profile(t *testing.T, o Options) *report.Report {
 	if len(rep.Groups) == 0 {
 		t.Error("no site was found")
 	}
-	if out.String() != "" && !o.Test {
+	if out.String() != "" && !o.Test && o.Package == "." {
 		t.Errorf("the program printed %s", out.String())
 	}
 	return rep
@@ -253,16 +253,21 @@ func TestHalf(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, why string
-		want      float64
+		want      float64 // of http2: -24 where this was written, and kernels differ
 		o         Options
 	}{
 		{"nested", "what a function calls counts for it, however long before the experiments it was entered", -50,
 			Options{Dir: "nested", Throughput: []string{"main.step"}, Sites: []string{"main.outer", "main.inner"}}},
 		{"limit", "a request that waits for a busy server is not one that its client has not sent yet", -33, truth("client-process-limit")},
 		{"packets", "a packet follows the last one to its sender, not the last one", -12, truth("client-process-packets")},
+		{"http2", "what the README promises: it is half of a small request", -17,
+			Options{Dir: "../..", Package: "./examples/http2", Latency: []string{"http"}, Sites: []string{"internal/runtime/syscall/linux.Syscall6"}, Duration: 16 * time.Second}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.o.Cumulative, c.o.Duration = true, 9*time.Second
+			c.o.Cumulative = true
+			if c.o.Duration == 0 {
+				c.o.Duration = 9 * time.Second
+			}
 			for _, k := range profile(t, c.o).Cases {
 				for name, e := range k.Effects {
 					t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", k.Name, name, e.Percent, e.Low, e.High)
