@@ -20,11 +20,10 @@ import (
 	"strings"
 )
 
-//go:embed hooks
-var hooks embed.FS
-
-//go:embed arch.go edits.go instrument.go marks.go rewrite.go
-var rewriter embed.FS
+// sources are the hooks, and this package itself for its identity.
+//
+//go:embed hooks arch.go edits.go instrument.go marks.go rewrite.go
+var sources embed.FS
 
 // ConfigEnv names the environment variable that tells the toolexec command its Config file.
 const ConfigEnv = "HEADWAY_CONFIG"
@@ -154,17 +153,15 @@ func version(tool string, args []string, conf *Config) (int, error) {
 // objects in the build cache outlive the fault that made them.
 func identity() string {
 	h := sha256.New()
-	for _, files := range []embed.FS{hooks, rewriter} {
-		if err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			b, err := files.ReadFile(name)
-			fmt.Fprintf(h, "%s %d\n%s", name, len(b), b)
+	if err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
-		}); err != nil {
-			panic(err) // embedded files can always be read
 		}
+		b, err := sources.ReadFile(name)
+		fmt.Fprintf(h, "%s %d\n%s", name, len(b), b)
+		return err
+	}); err != nil {
+		panic(err) // embedded files can always be read
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }

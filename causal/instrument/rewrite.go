@@ -131,7 +131,7 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 	}
 	if path == "runtime" {
 		for _, name := range []string{"headway.go", "headway_" + goarch() + ".go"} {
-			b, err := hooks.ReadFile("hooks/" + name + ".txt")
+			b, err := sources.ReadFile("hooks/" + name + ".txt")
 			if err != nil {
 				return dir, nil, fmt.Errorf("linux/%s is not supported; amd64 and arm64 are", goarch())
 			}
@@ -169,7 +169,7 @@ func assemble(args []string, importPath string) (dir string, out []string, err e
 	if path, _, _ := strings.Cut(importPath, " "); path != "runtime" {
 		return "", args, nil
 	}
-	ours, err := hooks.ReadFile("hooks/headway_" + goarch() + ".s.txt")
+	ours, err := sources.ReadFile("hooks/headway_" + goarch() + ".s.txt")
 	if err != nil {
 		return "", args, nil
 	}

@@ -389,7 +389,7 @@ func TestGOARCH(t *testing.T) {
 		t.Setenv("GOARCH", arch)
 		_, is := rewritten(t, goroot(t), "runtime", &Config{})
 		own := read(t, is[len(is)-1])
-		hook, err := hooks.ReadFile("hooks/headway_" + arch + ".go.txt")
+		hook, err := sources.ReadFile("hooks/headway_" + arch + ".go.txt")
 		if err != nil || !strings.HasSuffix(own, string(hook)) {
 			t.Errorf("%s gets %.200s, %v", arch, own, err)
 		}
@@ -498,12 +498,12 @@ func TestBuild(t *testing.T) {
 
 // What is not part of the identity may change while the build cache goes on serving what the older one made.
 func TestIdentityKnowsAllSources(t *testing.T) {
-	sources, err := filepath.Glob("*.go")
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range sources {
-		if b, err := rewriter.ReadFile(name); !strings.HasSuffix(name, "_test.go") && (err != nil || len(b) == 0) {
+	for _, name := range names {
+		if b, err := sources.ReadFile(name); !strings.HasSuffix(name, "_test.go") && (err != nil || len(b) == 0) {
 			t.Errorf("%s is not embedded: %v", name, err)
 		}
 	}
