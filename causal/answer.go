@@ -154,6 +154,10 @@ func value(e effect.Estimate) report.Value {
 // small effects are not worth anybody's work, however certain.
 const small = 1.0
 
+// doubtful is the p-value above which one speed-up does not stand for others that were not tried: with several
+// candidates, each screened at one, it would be chance too often.
+const doubtful = 0.001
+
 func judge(cells []*cell, shown found) (string, float64) {
 	better, worse := 0.0, 0.0
 	sure := false // the speed-ups taken together say so
@@ -168,6 +172,7 @@ func judge(cells []*cell, shown found) (string, float64) {
 	}
 	measured := false
 	speedups, agree := 0, 0
+	surest := 1.0
 	for _, c := range cells {
 		any, told := false, false
 		for i, e := range c.effects {
@@ -178,6 +183,7 @@ func judge(cells []*cell, shown found) (string, float64) {
 				continue
 			}
 			any = true
+			surest = min(surest, e.P)
 			better = max(better, -e.Percent)
 			worse = max(worse, e.Percent)
 		}
@@ -191,8 +197,8 @@ func judge(cells []*cell, shown found) (string, float64) {
 	switch {
 	case !measured:
 		return TooFew, 0
-	case speedups > 2 && agree == 1 && !sure && max(better, worse) >= small:
-		// One speed-up alone, while those beside it say nothing: as likely chance.
+	case agree == 1 && !sure && (speedups > 2 || speedups < len(cells) && surest > doubtful) && max(better, worse) >= small:
+		// One speed-up alone, while those beside it say nothing or were not tried: as likely chance.
 		return Unclear, 0
 	case better >= small && worse >= small:
 		return Mixed, max(better, worse)

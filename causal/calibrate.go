@@ -74,14 +74,20 @@ func (r *runner) calibrate(ctx context.Context) error {
 	return nil
 }
 
-// sharpest is the length of window for which the variance of a pair times its
-// duration is least; otherwise if there are too few blocks to tell.
+// sharpest is the length of window that leaves the narrowest intervals, as far as that is sure: of the longest
+// there are few, whose variance may be small by chance. It is otherwise if there are too few blocks to tell.
+//
+// An interval's squared width goes with the variance of a pair over the number of pairs n there is time for, and,
+// where these are few, with the square of Student's t: 1+6/n of what it is for many, within 10 % from n=7 to 30.
 func (r *runner) sharpest(blocks []snapshot, block, ceiling, otherwise time.Duration) time.Duration {
 	cost := map[int]float64{}
 	least := math.Inf(1)
 	var lengths []int
 	for k := 2; time.Duration(k)*block <= ceiling && len(blocks)/k >= 8; k *= 2 {
-		if c := r.spread2(blocks, k) * float64(time.Duration(k)*block+r.gap); !math.IsNaN(c) {
+		each := time.Duration(k)*block + r.gap
+		few := 1 + 6*float64(2*each)/float64(max(each, r.share()))
+		doubt := 1 + 2*math.Sqrt(2*float64(k)/float64(len(blocks))) // two standard errors of a variance
+		if c := few * doubt * r.spread2(blocks, k) * float64(each); !math.IsNaN(c) {
 			cost[k] = c
 			least = min(least, c)
 			lengths = append(lengths, k)
@@ -95,32 +101,33 @@ func (r *runner) sharpest(blocks []snapshot, block, ceiling, otherwise time.Dura
 	return otherwise
 }
 
-// affordable is the longest window that leaves six pairs for every speed-up of the leaders.
-func (r *runner) affordable() time.Duration {
-	cells := min(len(r.sites), leaders) * len(r.o.Speedups)
-	if cells == 0 {
-		return longest
-	}
-	return time.Until(r.deadline)/time.Duration(2*6*cells) - r.gap
+// share is the time left for each speed-up of the leaders.
+func (r *runner) share() time.Duration {
+	return time.Until(r.deadline) / time.Duration(max(1, min(len(r.sites), leaders)*len(r.o.Speedups)))
 }
 
+// affordable is the longest window that leaves six pairs for every speed-up of the leaders.
+func (r *runner) affordable() time.Duration { return r.share()/(2*6) - r.gap }
+
 // spread2 is the squared spread of the differences between adjacent windows of
-// k blocks: of the metric that is the noisiest. The largest fifth of the
-// differences is left out, as the trimmed means of the experiments will do.
+// k blocks, wherever they begin (the overlapping estimator of Allan's variance:
+// D. A. Howe, D. W. Allan, J. A. Barnes, Proc. 35th Frequency Control Symposium,
+// 1981): of the metric that is the noisiest. The largest fifth of the differences
+// is left out, as the trimmed means of the experiments will do.
 func (r *runner) spread2(blocks []snapshot, k int) float64 {
 	worst := math.NaN()
 	for i := range r.metrics {
-		var logs []float64
-		for j := 0; j+k < len(blocks); j += k {
+		var logs []float64 // of the windows that begin with each block
+		for j := 0; j+k < len(blocks); j++ {
 			logs = append(logs, math.Log(r.between(blocks[j], blocks[j+k]).values[i]))
 		}
 		var d []float64
-		for j := 1; j < len(logs); j++ {
-			if x := math.Abs(logs[j] - logs[j-1]); !math.IsNaN(x) && !math.IsInf(x, 0) {
+		for j := k; j < len(logs); j++ {
+			if x := math.Abs(logs[j] - logs[j-k]); !math.IsNaN(x) && !math.IsInf(x, 0) {
 				d = append(d, x)
 			}
 		}
-		if len(d) < 4 {
+		if len(d) < 4*k {
 			return math.NaN()
 		}
 		sort.Float64s(d)

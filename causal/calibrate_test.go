@@ -2,6 +2,7 @@ package causal
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,23 +27,33 @@ func visited(block time.Duration, took []float64) []snapshot {
 // asks for short ones, where the pairs are closer together than the drift.
 func TestSharpest(t *testing.T) {
 	const block = 20 * time.Millisecond
-	rng := rand.New(rand.NewPCG(1, 2))
-	r := &runner{gap: 60 * time.Millisecond, metrics: []*metric{{name: "op"}}}
-	fast := make([]float64, 400)
-	for i := range fast {
-		fast[i] = 1000 * (1 + 0.2*rng.Float64())
+	r := &runner{o: &Options{Speedups: []int{25, 50, 75, 100}}, gap: 60 * time.Millisecond, metrics: []*metric{{name: "op"}},
+		sites: make([]*site, 10), deadline: time.Now().Add(40 * time.Second)}
+	fast, slow := make([]float64, 400), make([]float64, 400)
+	var long, few []time.Duration
+	for seed := range uint64(41) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		x := 1.0
+		for i := range fast {
+			fast[i] = 1000 * (1 + 0.2*rng.Float64())
+			x *= 1 + 0.05*(rng.Float64()-.5)
+			slow[i] = 1000 * x
+		}
+		long = append(long, r.sharpest(visited(block, fast), block, time.Second, 1))
+		few = append(few, r.sharpest(visited(block, fast[:150]), block, time.Second, 1))
+		if w := r.sharpest(visited(block, slow), block, time.Second, 1); w > 4*block {
+			t.Errorf("drift %d: windows of %v", seed, w)
+		}
 	}
-	if w := r.sharpest(visited(block, fast), block, time.Second, 1); w < 160*time.Millisecond {
-		t.Errorf("noise without memory: windows of %v", w)
+	slices.Sort(long)
+	slices.Sort(few)
+	t.Logf("noise without memory: windows of %v; with few blocks %v", long, few)
+	if w := long[len(long)/2]; w < 80*time.Millisecond {
+		t.Errorf("noise without memory: windows of %v in half of the runs", w)
 	}
-	slow := make([]float64, 400)
-	x := 1.0
-	for i := range slow {
-		x *= 1 + 0.05*(rng.Float64()-.5)
-		slow[i] = 1000 * x
-	}
-	if w := r.sharpest(visited(block, slow), block, time.Second, 1); w != 2*block {
-		t.Errorf("drift: windows of %v", w)
+	// By expectation windows of 160 ms cost two thirds of those of 40 ms: no reason to take the longest on the word of a few.
+	if w := few[len(few)*9/10]; w > 160*time.Millisecond {
+		t.Errorf("few blocks: windows of %v or more in a tenth of the runs", w)
 	}
 	if w := r.sharpest(visited(block, fast[:10]), block, time.Second, 77); w != 77 {
 		t.Errorf("ten blocks cannot tell, but choose %v", w)
@@ -59,8 +70,8 @@ func TestAffordable(t *testing.T) {
 	if w := r.affordable(); w < 300*time.Millisecond || w > 303*time.Millisecond {
 		t.Errorf("a minute for 192 windows: %v each", w)
 	}
-	r.sites = nil
-	if w := r.affordable(); w != longest {
-		t.Errorf("no sites: %v", w)
+	r.sites = r.sites[:1]
+	if w := r.affordable(); w < time.Second {
+		t.Errorf("a minute for 48 windows: %v each", w)
 	}
 }

@@ -69,12 +69,13 @@ type trial struct {
 	baselines [][]float64 // per metric, every baseline window
 	windows   int
 	batches   int // runs of experiments with baselines of their own
+	leaders   int // sites that share most of the time
 	rng       *rand.Rand
 }
 
 const (
 	screening = 4   // pairs a site gets before the leaders are chosen
-	leaders   = 4   // sites that share most of the time
+	leaders   = 4   // sites that share most of the time, at most
 	narrow    = 2.0 // points: half-interval at which a leader is done
 	enough    = 8   // pairs before an interval counts as narrow
 	mute      = 12  // experiments without progress after which a cell is given up; a load pauses now and then
@@ -83,7 +84,7 @@ const (
 // experiments alternates baselines and changes until the time is used up or
 // the answers are sharp.
 func (r *runner) experiments(ctx context.Context) error {
-	t := &trial{rng: rand.New(rand.NewPCG(r.o.Seed, 0x68656164)), baselines: make([][]float64, len(r.metrics))}
+	t := &trial{rng: rand.New(rand.NewPCG(r.o.Seed, 0x68656164)), baselines: make([][]float64, len(r.metrics)), leaders: leaders}
 	r.trial = t
 	for _, s := range r.sites {
 		for _, d := range r.o.Speedups {
@@ -193,12 +194,14 @@ func competition(busy, total, program time.Duration) (others, idle float64) {
 	return max(0, float64(busy-program)/float64(total)), max(0, 1-float64(busy)/float64(total))
 }
 
-// limit drops the last candidates if the time is too short to try them all properly.
+// limit drops the last candidates if the time is too short to try them all properly, and lets
+// no more sites lead than can be measured until something is certain of them.
 func (t *trial) limit(r *runner) {
 	if len(r.o.Sites) > 0 {
 		return
 	}
 	pairs := int(time.Until(r.deadline) / (2 * (r.window + r.gap)))
+	t.leaders = led(pairs, len(r.o.Speedups))
 	most := max(1, pairs/(2*screening))
 	if len(r.sites) <= most {
 		return
@@ -218,6 +221,9 @@ func (t *trial) limit(r *runner) {
 	}
 	t.cells = cells
 }
+
+// led is of how many sites so many pairs suffice to find out what each speed-up does, if they take half of them.
+func led(pairs, speedups int) int { return min(max(1, pairs/(2*enough*speedups)), leaders) }
 
 func (t *trial) baseline(w window) {
 	for i, v := range w.values {
@@ -276,8 +282,8 @@ func (t *trial) batch(o *Options) []*cell {
 }
 
 // next chooses the cell whose answer is worth most: first every site a few
-// times at a medium speed-up, then the leading sites at all speed-ups, the
-// widest interval first, and now and then one of the others.
+// times at a medium speed-up, then the leading sites at all speed-ups, by turns
+// and by what is uncertain of them, and now and then one of the others.
 func (t *trial) next(o *Options) *cell {
 	alive := make([]*cell, 0, len(t.cells))
 	for _, c := range t.cells {
@@ -313,7 +319,7 @@ func (t *trial) next(o *Options) *cell {
 			rest = append(rest, c)
 		}
 	}
-	if len(rest) > 0 && (t.windows%4 == 3 || len(pool) == 0) {
+	if len(rest) > 0 && (t.batches%4 == 3 || len(pool) == 0) {
 		return t.least(rest)
 	}
 	var few []*cell
@@ -325,16 +331,18 @@ func (t *trial) next(o *Options) *cell {
 	if len(few) > 0 {
 		return t.least(few)
 	}
-	if t.windows%2 == 0 {
+	if t.batches%4 == 0 {
 		return t.least(pool)
 	}
-	widest := pool[0]
+	// What is uncertain of a site that matters is worth more than what is of one that hardly does.
+	var most *cell
+	worth := -1.0
 	for _, c := range pool {
-		if c.half() > widest.half() {
-			widest = c
+		if w := min(c.half(), 1000) * (1 + promising(t.of(c.site))); w > worth {
+			most, worth = c, w
 		}
 	}
-	return widest
+	return most
 }
 
 func abs(x int) int { return max(x, -x) }
@@ -355,40 +363,41 @@ func (t *trial) least(cells []*cell) *cell {
 	return pool[t.rng.IntN(len(pool))]
 }
 
-// leading returns the sites whose effects are the strongest so far.
+// leading returns the sites of which the most is to be expected.
 func (t *trial) leading(o *Options) map[*site]bool {
+	order := t.sites()
+	most := t.leaders
+	if len(o.Sites) > 0 {
+		most = len(order)
+	}
+	promise := map[*site]float64{}
+	for _, s := range order {
+		promise[s] = promising(t.of(s))
+	}
+	sort.SliceStable(order, func(i, j int) bool { return promise[order[i]] > promise[order[j]] })
 	out := map[*site]bool{}
-	strength := map[*site]float64{}
-	var order []*site
-	for _, c := range t.cells {
-		if _, ok := strength[c.site]; !ok {
-			order = append(order, c.site)
-			strength[c.site] = 0
-		}
-		// What is sure of the effect, and a little for what a classic profile expects:
-		// a wide interval alone makes no leader.
-		sure := 0.0
-		if c.pairs() >= screening {
-			sure = max(0, math.Abs(c.best())-c.half()) * 50 / float64(c.speedup)
-		}
-		strength[c.site] = max(strength[c.site], sure+10*c.site.share)
-	}
-	if len(o.Sites) > 0 || len(order) <= leaders {
-		for _, s := range order {
-			out[s] = true
-		}
-		return out
-	}
-	for len(out) < leaders {
-		var top *site
-		for _, s := range order {
-			if !out[s] && (top == nil || strength[s] > strength[top]) {
-				top = s
-			}
-		}
-		out[top] = true
+	for _, s := range order[:min(most, len(order))] {
+		out[s] = true
 	}
 	return out
+}
+
+// promising is how much is to be expected of a site, in points at 50 %: what its experiments show, each effect
+// drawn to 0 by its uncertainty (a wide interval alone makes no leader), and a little for the share of the
+// classic profile, which counts for less the longer it has been tried.
+func promising(cells []*cell) float64 {
+	shown, fewest := 0.0, math.MaxInt
+	for _, c := range cells {
+		if !c.dead() {
+			fewest = min(fewest, c.pairs())
+		}
+		if c.pairs() >= screening {
+			if b, h := math.Abs(c.best()), c.half(); b > 0 {
+				shown = max(shown, b/(1+h*h/(b*b))*50/float64(c.speedup))
+			}
+		}
+	}
+	return shown + 15*cells[0].site.share*enough/float64(max(enough, fewest))
 }
 
 // done reports whether the leading sites' intervals are narrow enough.

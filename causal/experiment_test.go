@@ -15,7 +15,7 @@ import (
 
 // newTrial is a trial of so many sites, of one metric.
 func newTrial(o *Options, sites int, seed uint64) *trial {
-	t := &trial{rng: rand.New(rand.NewPCG(seed, 1)), baselines: make([][]float64, 1)}
+	t := &trial{rng: rand.New(rand.NewPCG(seed, 1)), baselines: make([][]float64, 1), leaders: leaders}
 	for i := range sites {
 		s := &site{name: fmt.Sprintf("main.f%d", i), key: siteKey{fn: fmt.Sprintf("main.f%d", i)}, share: 1 / float64(2+i)}
 		for _, d := range o.Speedups {
@@ -66,6 +66,7 @@ func TestSchedule(t *testing.T) {
 			}
 			c.add(measured(100), w, measured(102), 0, &o)
 			tr.windows++
+			tr.batches++
 			tr.status()
 			tr.done(&o)
 		}
