@@ -117,6 +117,9 @@ var Programs = []Program{
 	// Each waits for the other: a + b.
 	{Name: "pingpong", Does: "A .6 here, B .4 there, over channels", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
 	{Name: "gosched", Does: "the same over an atomic, for which each waits in a loop of runtime.Gosched", Steps: allSteps, Sites: both(.6, .4, sum)},
+	{Name: "packets-inside", Does: "the same over UDP", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
+	{Name: "http-inside", Does: "the same over HTTP", Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: both(.6, .4, sum)},
+	{Name: "signal", Does: "the same over a signal and a channel", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
 	{Name: "select-guard", Does: "A .6 by a worker under a timeout that never comes, then B .4", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
 
 	// More goroutines than processors: both processors are always busy.

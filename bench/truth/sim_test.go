@@ -243,9 +243,12 @@ var simulated = map[string]func(w *world, a, b float64){
 	"never": func(w *world, _, b float64) {
 		w.start(loop(func(p *proc) { p.work(b); p.progress() }))
 	},
-	"pingpong":     simTurns,
-	"gosched":      simTurns,
-	"select-guard": simTurns,
+	"pingpong":       simTurns,
+	"gosched":        simTurns,
+	"packets-inside": simTurns,
+	"http-inside":    simTurns,
+	"signal":         simTurns,
+	"select-guard":   simTurns,
 	"sixteen": func(w *world, a, b float64) {
 		for range 16 {
 			w.start(loop(func(p *proc) {

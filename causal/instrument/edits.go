@@ -69,6 +69,9 @@ var edits = map[string][]edit{
 		{"proc.go", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\thandoffp(releasep())\n", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\tif headwayOn != 0 {\n\t\t\theadwaySyscallPay()\n\t\t\theadwayRelease(getg().m.p.ptr(), getg().m)\n\t\t}\n\t\thandoffp(releasep())\n"},
 		{"proc.go", "\t\t\t\tacquirepNoTrace(pp)\n\n", "\t\t\t\tacquirepNoTrace(pp)\n\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\theadwaySyscallBack()\n\t\t\t\t}\n\n"},
 
+		// Who waits for a signal is woken by somebody who has paid, or by the outside: it owes nothing for the wait.
+		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n\t\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\t\theadwayLift()\n\t\t\t\t\t}\n"},
+
 		// Start-up.
 		{"proc.go", "\tlast := lastmoduledatap // grab before loop starts.", "\theadwayMain()\n\tlast := lastmoduledatap // grab before loop starts."},
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"syscall"
@@ -16,6 +17,8 @@ import (
 
 func init() {
 	add("peer-inside", 0, peerInside)
+	add("packets-inside", 0, packetsInside)
+	add("http-inside", 0, httpInside)
 	add("peer-process", 0, peerProcess)
 	add("peer-process-two", 1, peerProcessTwo)
 	add("client-process", 0, clientProcess)
@@ -44,7 +47,50 @@ func peerInside(c harness.Config) {
 	askPeer(c, must(l.Accept()), .5)
 }
 
-// peerProcess is the same with the peer in another process, which keeps the time exactly.
+// packetsInside asks itself with a packet, at which another goroutine does A (.6) and answers; then it does B (.4).
+func packetsInside(c harness.Config) {
+	na, nb := c.A(.6), c.B(.4)
+	server := must(net.ListenPacket("udp", "127.0.0.1:0"))
+	go func() {
+		one := make([]byte, 1)
+		for {
+			_, from, err := server.ReadFrom(one)
+			if err != nil {
+				fatal(err)
+			}
+			siteA(na)
+			must(server.WriteTo(one, from))
+		}
+	}()
+	conn, one := must(net.Dial("udp", server.LocalAddr().String())), make([]byte, 1)
+	for {
+		mustWrite(conn, one)
+		mustRead(conn, one)
+		siteB(nb)
+		progress()
+	}
+}
+
+// httpInside asks itself over HTTP; the handler does A (.6), and who asked B (.4).
+func httpInside(c harness.Config) {
+	na, nb := c.A(.6), c.B(.4)
+	l := listen()
+	go func() {
+		fatal(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			siteA(na)
+			must(io.WriteString(w, "done"))
+		})))
+	}()
+	for {
+		answer := must(http.Get("http://" + l.Addr().String()))
+		must(io.Copy(io.Discard, answer.Body))
+		answer.Body.Close()
+		siteB(nb)
+		progress()
+	}
+}
+
+// peerProcess is peerInside with the peer in another process, which keeps the time exactly.
 func peerProcess(c harness.Config) {
 	askPeer(c, startChild(c, "peer-process", c.Time(.5)), .5)
 }

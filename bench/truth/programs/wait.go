@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 func init() {
 	add("compute-sleep", 0, computeSleep)
 	add("syscalls", 0, syscalls)
+	add("signal", 0, signals)
 	add("ticker", 0, ticker)
 	add("select-guard", 0, selectGuard)
 	add("select-timeout", 0, selectTimeout)
@@ -41,6 +44,27 @@ func syscalls(c harness.Config) {
 		}()
 	}
 	select {}
+}
+
+// signals sends itself a signal, at which another goroutine does A (.6) and answers; then it does B (.4).
+func signals(c harness.Config) {
+	na, nb := c.A(.6), c.B(.4)
+	asked, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(asked, syscall.SIGUSR1)
+	go func() {
+		for range asked {
+			siteA(na)
+			done <- struct{}{}
+		}
+	}()
+	for {
+		if err := syscall.Kill(syscall.Getpid(), syscall.SIGUSR1); err != nil {
+			fatal(err)
+		}
+		<-done
+		siteB(nb)
+		progress()
+	}
 }
 
 // ticker does A (1.05) and B (.3) and then waits for the next tick; ticks come every
