@@ -50,7 +50,7 @@ func peerInside(c harness.Config) {
 // packetsInside asks itself with a packet, at which another goroutine does A (.6) and answers; then it does B (.4).
 func packetsInside(c harness.Config) {
 	na, nb := c.A(.6), c.B(.4)
-	server := must(net.ListenPacket("udp", "127.0.0.1:0"))
+	server := must(net.ListenPacket("udp", ":0"))
 	go func() {
 		one := make([]byte, 1)
 		for {
@@ -62,7 +62,7 @@ func packetsInside(c harness.Config) {
 			must(server.WriteTo(one, from))
 		}
 	}()
-	conn, one := must(net.Dial("udp", server.LocalAddr().String())), make([]byte, 1)
+	conn, one := must(net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", server.LocalAddr().(*net.UDPAddr).Port))), make([]byte, 1)
 	for {
 		mustWrite(conn, one)
 		mustRead(conn, one)
