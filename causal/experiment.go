@@ -363,23 +363,42 @@ func (t *trial) least(cells []*cell) *cell {
 	return pool[t.rng.IntN(len(pool))]
 }
 
-// leading returns the sites of which the most is to be expected.
-func (t *trial) leading(o *Options) map[*site]bool {
+// ranked are the sites, that of which the most is to be expected first.
+func (t *trial) ranked() []*site {
 	order := t.sites()
-	most := t.leaders
-	if len(o.Sites) > 0 {
-		most = len(order)
-	}
 	promise := map[*site]float64{}
 	for _, s := range order {
 		promise[s] = promising(t.of(s))
 	}
 	sort.SliceStable(order, func(i, j int) bool { return promise[order[i]] > promise[order[j]] })
+	return order
+}
+
+// leading returns the sites that share most of the time: as many of the first as there is time for. One that
+// is known well enough leaves its place to the next.
+func (t *trial) leading(o *Options) map[*site]bool {
 	out := map[*site]bool{}
-	for _, s := range order[:min(most, len(order))] {
+	places := t.leaders
+	for _, s := range t.ranked() {
+		if places == 0 && len(o.Sites) == 0 {
+			break
+		}
 		out[s] = true
+		if !sharp(t.of(s)) {
+			places--
+		}
 	}
 	return out
+}
+
+// sharp is whether the intervals of a site are narrow enough.
+func sharp(cells []*cell) bool {
+	for _, c := range cells {
+		if !c.dead() && (c.pairs() < enough || c.half() >= narrow) {
+			return false
+		}
+	}
+	return true
 }
 
 // promising is how much is to be expected of a site, in points at 50 %: what its experiments show, each effect
@@ -397,6 +416,9 @@ func promising(cells []*cell) float64 {
 			}
 		}
 	}
+	if fewest == math.MaxInt {
+		return 0 // nothing is left to try
+	}
 	return shown + 15*cells[0].site.share*enough/float64(max(enough, fewest))
 }
 
@@ -405,12 +427,12 @@ func (t *trial) done(o *Options) bool {
 	if t.windows < len(t.cells) && len(o.Sites) == 0 {
 		return false
 	}
-	lead := t.leading(o)
-	for _, c := range t.cells {
-		if c.dead() || !lead[c.site] {
-			continue
-		}
-		if c.pairs() < enough || c.half() >= narrow {
+	order := t.ranked()
+	if len(o.Sites) == 0 {
+		order = order[:min(leaders, len(order))]
+	}
+	for _, s := range order {
+		if !sharp(t.of(s)) {
 			return false
 		}
 	}
