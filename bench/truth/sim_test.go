@@ -213,6 +213,18 @@ var simulated = map[string]func(w *world, a, b float64){
 			}))
 		}
 	},
+	"mutex-both": func(w *world, a, b float64) {
+		mu := &sem{n: 1}
+		for range 4 {
+			w.start(loop(func(p *proc) {
+				mu.acquire(p)
+				p.work(a / 3)
+				mu.release(p)
+				p.work(a*2/3 + b)
+				p.progress()
+			}))
+		}
+	},
 	"rwmutex": func(w *world, a, b float64) {
 		var mayRead, mayWrite sem
 		mayWrite.n = 2

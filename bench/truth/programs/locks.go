@@ -8,6 +8,7 @@ import (
 
 func init() {
 	add("mutex", 0, mutex)
+	add("mutex-both", 0, mutexBoth)
 	add("rwmutex", 0, rwmutex)
 	add("cond", 0, cond)
 	add("trylock", 0, trylock)
@@ -23,6 +24,25 @@ func mutex(c harness.Config) {
 				mu.Lock()
 				siteA(na)
 				mu.Unlock()
+				siteB(nb)
+				progress()
+			}
+		}()
+	}
+	select {}
+}
+
+// mutexBoth: four goroutines do A (.3) under a lock, and A (.6) and B (.1) outside it.
+func mutexBoth(c harness.Config) {
+	inside, outside, nb := c.A(.3), c.A(.6), c.B(.1)
+	var mu sync.Mutex
+	for range 4 {
+		go func() {
+			for {
+				mu.Lock()
+				siteA(inside)
+				mu.Unlock()
+				siteA(outside)
 				siteB(nb)
 				progress()
 			}
