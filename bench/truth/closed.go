@@ -109,6 +109,9 @@ var Programs = []Program{
 	// comes for it have both been in A, so the two keep out of each other's way only if both their delays end exactly.
 	{Name: "mutex-both", Does: "A .3 under a lock, A .6 and B .1 outside, four goroutines", Steps: allSteps, Ideal: ms1, Sites: both(.9, .1, half)},
 
+	{Name: "token", Does: "A .5 with a byte from a pipe, B .2 without, four goroutines", Steps: allSteps, Ideal: ms10,
+		Sites: both(.5, .2, func(a, b float64) float64 { return max(a, (a+b)/2) })},
+
 	// The writer excludes the readers and a waiting writer excludes new readers, so the
 	// write (a) and the two reads, at once (b), take turns.
 	{Name: "rwmutex", Does: "a writer does A .5, two readers do B .5", Steps: allSteps, Ideal: ms1, Sites: both(.5, .5, sum)},

@@ -201,30 +201,9 @@ var simulated = map[string]func(w *world, a, b float64){
 	"pipeline-unbuffered": simPipeline(1), // one item in the sender's hand
 	"pipeline-buffered":   simPipeline(9),
 	"cond":                simPipeline(4),
-	"mutex": func(w *world, a, b float64) {
-		mu := &sem{n: 1}
-		for range 4 {
-			w.start(loop(func(p *proc) {
-				mu.acquire(p)
-				p.work(a)
-				mu.release(p)
-				p.work(b)
-				p.progress()
-			}))
-		}
-	},
-	"mutex-both": func(w *world, a, b float64) {
-		mu := &sem{n: 1}
-		for range 4 {
-			w.start(loop(func(p *proc) {
-				mu.acquire(p)
-				p.work(a / 3)
-				mu.release(p)
-				p.work(a*2/3 + b)
-				p.progress()
-			}))
-		}
-	},
+	"mutex":               simLock(func(a, b float64) (inside, outside float64) { return a, b }),
+	"token":               simLock(func(a, b float64) (inside, outside float64) { return a, b }),
+	"mutex-both":          simLock(func(a, b float64) (inside, outside float64) { return a / 3, a*2/3 + b }),
 	"rwmutex": func(w *world, a, b float64) {
 		var mayRead, mayWrite sem
 		mayWrite.n = 2
@@ -351,6 +330,23 @@ func simForkjoin(w *world, a, b float64) {
 func simWait(wait float64) func(w *world, a, b float64) {
 	return func(w *world, a, b float64) {
 		w.start(loop(func(p *proc) { p.work(a); p.work(b); p.sleep(wait); p.progress() }))
+	}
+}
+
+// simLock is four processes that work with a lock and then without it.
+func simLock(work func(a, b float64) (inside, outside float64)) func(w *world, a, b float64) {
+	return func(w *world, a, b float64) {
+		inside, outside := work(a, b)
+		mu := &sem{n: 1}
+		for range 4 {
+			w.start(loop(func(p *proc) {
+				mu.acquire(p)
+				p.work(inside)
+				mu.release(p)
+				p.work(outside)
+				p.progress()
+			}))
+		}
 	}
 }
 

@@ -173,6 +173,8 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 	},
 	"internal/poll": {
 		{"fd_mutex.go", "func (fd *FD) writeLock() error {\n\t", "func (fd *FD) writeLock() error {\n\tif headwayOn != 0 {\n\t\theadwayWrite(fd.Sysfd)\n\t}\n\t"},
+		// Whoever has the right to read keeps the other readers waiting.
+		{"fd_mutex.go", "\t\t\t// Lock is free, acquire it.\n\t\t\t", "\t\t\t// Lock is free, acquire it.\n\t\t\t" + pay},
 		// Packets to and from many others on one socket.
 		{"fd_unix.go", "func (fd *FD) ReadFromInet4(p []byte, from *syscall.SockaddrInet4) (int, error) {\n", "func (fd *FD) ReadFromInet4(p []byte, from *syscall.SockaddrInet4) (int, error) {\n" + from("from")},
 		{"fd_unix.go", "func (fd *FD) ReadFromInet6(p []byte, from *syscall.SockaddrInet6) (int, error) {\n", "func (fd *FD) ReadFromInet6(p []byte, from *syscall.SockaddrInet6) (int, error) {\n" + from("from")},
@@ -203,10 +205,7 @@ var headwayIdle bool
 const headwayUnpaid = -1 << 31
 `,
 	"sync": hookDecls,
-	"internal/poll": `
-//go:linkname headwayOn runtime.headwayOn
-var headwayOn uint32
-
+	"internal/poll": hookDecls + `
 //go:linkname headwayWrite runtime.headwayWrite
 func headwayWrite(fd int)
 

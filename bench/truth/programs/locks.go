@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"sync"
 
 	"github.com/headway-lab/headway/bench/truth/harness"
@@ -9,6 +10,7 @@ import (
 func init() {
 	add("mutex", 0, mutex)
 	add("mutex-both", 0, mutexBoth)
+	add("token", 0, token)
 	add("rwmutex", 0, rwmutex)
 	add("cond", 0, cond)
 	add("trylock", 0, trylock)
@@ -48,6 +50,29 @@ func mutexBoth(c harness.Config) {
 			}
 		}()
 	}
+	select {}
+}
+
+// token: the same as mutex, but the lock is a byte in a pipe, as make and its children have it. Only one waits for the
+// byte at a time, the others for the right to.
+func token(c harness.Config) {
+	na, nb := c.A(.5), c.B(.2)
+	r, w, err := os.Pipe()
+	if err != nil {
+		fatal(err)
+	}
+	for range 4 {
+		go func() {
+			for b := make([]byte, 1); ; {
+				mustRead(r, b)
+				siteA(na)
+				mustWrite(w, b)
+				siteB(nb)
+				progress()
+			}
+		}()
+	}
+	mustWrite(w, make([]byte, 1))
 	select {}
 }
 

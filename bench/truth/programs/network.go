@@ -370,13 +370,13 @@ func startClient(c harness.Config, program string, wait time.Duration, n int) (c
 
 func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
 
-func mustRead(c net.Conn, b []byte) {
+func mustRead(c io.Reader, b []byte) {
 	if _, err := io.ReadFull(c, b); err != nil {
 		fatal(err)
 	}
 }
 
-func mustWrite(c net.Conn, b []byte) {
+func mustWrite(c io.Writer, b []byte) {
 	if _, err := c.Write(b); err != nil {
 		fatal(err)
 	}
