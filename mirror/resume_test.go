@@ -282,9 +282,16 @@ func TestNamesOutliveAnInterruption(t *testing.T) {
 func (s *shelf) halfway(t *testing.T, c *Config, dir string) {
 	t.Helper()
 	begun := slices.Clone(s.ids[:20])
+	var mu sync.Mutex
+	over := false // a request may outlive the run that made it, and the directory
+	waits := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return !over && len(missing(t, dir, begun)) > 0
+	}
 	s.set(func() {
 		s.one = func(_ http.ResponseWriter, id int) bool {
-			for id >= 40 && len(missing(t, dir, begun)) > 0 {
+			for id >= 40 && waits() {
 				time.Sleep(time.Millisecond)
 			}
 			return false
@@ -292,6 +299,9 @@ func (s *shelf) halfway(t *testing.T, c *Config, dir string) {
 	})
 	s.run(t, c, dir, 52)
 	s.set(func() { s.one = nil })
+	mu.Lock()
+	over = true
+	mu.Unlock()
 }
 
 func TestResumedListThatLostRecords(t *testing.T) {
