@@ -19,38 +19,13 @@ func init() {
 // mutex: four goroutines do A (.5) under a lock and B (.2) outside it.
 func mutex(c harness.Config) {
 	na, nb := c.A(.5), c.B(.2)
-	var mu sync.Mutex
-	for range 4 {
-		go func() {
-			for {
-				mu.Lock()
-				siteA(na)
-				mu.Unlock()
-				siteB(nb)
-				progress()
-			}
-		}()
-	}
-	select {}
+	four(new(sync.Mutex), func() { siteA(na) }, func() { siteB(nb) })
 }
 
 // mutexBoth: four goroutines do A (.3) under a lock, and A (.6) and B (.1) outside it.
 func mutexBoth(c harness.Config) {
 	inside, outside, nb := c.A(.3), c.A(.6), c.B(.1)
-	var mu sync.Mutex
-	for range 4 {
-		go func() {
-			for {
-				mu.Lock()
-				siteA(inside)
-				mu.Unlock()
-				siteA(outside)
-				siteB(nb)
-				progress()
-			}
-		}()
-	}
-	select {}
+	four(new(sync.Mutex), func() { siteA(inside) }, func() { siteA(outside); siteB(nb) })
 }
 
 // token: the same as mutex, but the lock is a byte in a pipe, as make and its children have it. Only one waits for the
@@ -61,18 +36,33 @@ func token(c harness.Config) {
 	if err != nil {
 		fatal(err)
 	}
+	t := &tokens{r: r, w: w, b: make([]byte, 1)}
+	t.Unlock()
+	four(t, func() { siteA(na) }, func() { siteB(nb) })
+}
+
+// tokens is a lock that is held by whoever has read the byte.
+type tokens struct {
+	r, w *os.File
+	b    []byte
+}
+
+func (t *tokens) Lock()   { mustRead(t.r, t.b) }
+func (t *tokens) Unlock() { mustWrite(t.w, t.b) }
+
+// four goroutines work under a lock and outside it.
+func four(l sync.Locker, inside, outside func()) {
 	for range 4 {
 		go func() {
-			for b := make([]byte, 1); ; {
-				mustRead(r, b)
-				siteA(na)
-				mustWrite(w, b)
-				siteB(nb)
+			for {
+				l.Lock()
+				inside()
+				l.Unlock()
+				outside()
 				progress()
 			}
 		}()
 	}
-	mustWrite(w, make([]byte, 1))
 	select {}
 }
 
