@@ -451,6 +451,32 @@ func TestVirtualClock(t *testing.T) {
 	}
 }
 
+// Who lowers GOMAXPROCS may lose its own processor: that is then no longer in the site.
+func TestFewerProcessors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	p, out := accounted(t, "testdata/fewer", &instrument.Config{Packages: map[string][]instrument.Mark{
+		"example.org/fewer": {{Kind: instrument.Site, ID: 1, Func: "lower"}},
+	}})
+	p.block.SetWeight(1, 1<<15)
+	for limit := time.After(time.Minute); out.String() == ""; {
+		select {
+		case <-p.done:
+			t.Fatal(p.err)
+		case <-limit:
+			t.Fatalf("not done after a minute and %d ns of debt", p.block.Debt(control.Now()))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	before := p.block.Debt(control.Now())
+	time.Sleep(50 * time.Millisecond)
+	if after := p.block.Debt(control.Now()); before == 0 || after != before {
+		t.Errorf("%d ns of debt when the site had ended, %d ns later", before, after-before)
+	}
+}
+
 // A client that waits for answers is held up once for what was inserted while it waited, one that keeps a schedule of its own
 // every time for all that was.
 func TestOpen(t *testing.T) {

@@ -34,7 +34,7 @@ type pkg struct {
 	ImportPath, Name, Dir, ForTest string
 	Standard, DepOnly              bool
 	GoFiles, CgoFiles, TestGoFiles []string
-	CompiledGoFiles                []string
+	CompiledGoFiles, Imports       []string
 	Error                          *struct{ Err string }
 }
 
@@ -109,7 +109,7 @@ func (g *goTool) output(ctx context.Context, args ...string) ([]byte, error) {
 
 // list returns the package and everything it depends on, the package last.
 func (g *goTool) list(ctx context.Context, o *Options, target string) ([]*pkg, error) {
-	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Dir,ForTest,Standard,DepOnly,GoFiles,CgoFiles,TestGoFiles,Error"}
+	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Dir,ForTest,Standard,DepOnly,GoFiles,CgoFiles,TestGoFiles,Imports,Error"}
 	if o.Test {
 		args = append(args, "-test")
 	}

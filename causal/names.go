@@ -22,6 +22,7 @@ type program struct {
 	fset  *token.FileSet
 	files map[string]*ast.File // parsed so far
 	funcs map[string]map[string]place
+	low   func(path string) bool // where no mark may be
 }
 
 // place is where a function is.
@@ -32,7 +33,11 @@ type place struct {
 }
 
 func newProgram(pkgs []*pkg) *program {
-	return &program{pkgs: pkgs, main: pkgs[len(pkgs)-1], fset: token.NewFileSet(), files: map[string]*ast.File{}, funcs: map[string]map[string]place{}}
+	imports := map[string][]string{}
+	for _, p := range pkgs {
+		imports[p.ImportPath] = p.Imports
+	}
+	return &program{pkgs: pkgs, main: pkgs[len(pkgs)-1], fset: token.NewFileSet(), files: map[string]*ast.File{}, funcs: map[string]map[string]place{}, low: instrument.Low(imports)}
 }
 
 // symbol is a package's name in a symbol table.

@@ -187,6 +187,35 @@ func TestPoints(t *testing.T) {
 	}
 }
 
+// Threads without a P run what the runtime imports: its monitor asks for the limits of the control group once in a while, which
+// internal/strconv then reads. A mark there took the program down.
+func TestBelow(t *testing.T) {
+	o := &Options{}
+	g, err := newGoTool(t.Context(), o)
+	if err != nil {
+		t.Skip(err)
+	}
+	imported, err := g.output(t.Context(), "list", "-deps", "runtime")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkgs, err := g.list(t.Context(), o, "net/http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pr := newProgram(pkgs)
+	for _, path := range strings.Fields(string(imported)) {
+		if !pr.low(path) {
+			t.Errorf("%s may be marked, and the runtime imports it", path)
+		}
+	}
+	for _, path := range []string{"net/http", "strconv", "os", "internal/poll", "crypto/tls", "internal/reflectlite"} {
+		if pr.low(path) {
+			t.Errorf("%s may not be marked", path)
+		}
+	}
+}
+
 // The longest import path wins where one is the beginning of another.
 // What is shown can be asked for.
 func TestShortName(t *testing.T) {

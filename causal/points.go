@@ -95,7 +95,7 @@ func (pr *program) mark(k *marks, name string, id int, kind instrument.Kind) err
 		if err != nil {
 			return err
 		}
-		if below(p.path()) {
+		if pr.low(p.path()) {
 			return usage.Errorf("%s: package %s is part of the runtime and cannot hold a progress point", name, p.path())
 		}
 		k.add(p.path(), instrument.Mark{Kind: instrument.Line, ID: uint32(id), File: file, Line: line})
@@ -105,7 +105,7 @@ func (pr *program) mark(k *marks, name string, id int, kind instrument.Kind) err
 	if err != nil {
 		return err
 	}
-	if below(pl.pkg.path()) {
+	if pr.low(pl.pkg.path()) {
 		return usage.Errorf("%s: package %s is part of the runtime and cannot hold a progress point", name, pl.pkg.path())
 	}
 	k.add(pl.pkg.path(), instrument.Mark{Kind: kind, ID: uint32(id), Func: pl.fn.Name})
@@ -143,14 +143,4 @@ func (pr *program) http(k *marks, begin, end int) error {
 		return usage.Errorf("http: the program does not import net/http")
 	}
 	return nil
-}
-
-// below reports whether a package is part of the runtime or lies under it, where no mark may be.
-func below(path string) bool {
-	switch path {
-	case "runtime", "syscall", "unsafe", "sync/atomic", "internal/sync", "sync", "internal/abi", "internal/cpu", "internal/bytealg",
-		"internal/race", "internal/msan", "internal/asan", "internal/chacha8rand", "internal/goos", "internal/goarch", "internal/profilerecord", "internal/stringslite", "internal/byteorder", "internal/synctest", "internal/trace/tracev2", "weak", "unique":
-		return true
-	}
-	return strings.HasPrefix(path, "runtime/") || strings.HasPrefix(path, "internal/runtime/") || strings.HasPrefix(path, "internal/go")
 }

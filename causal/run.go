@@ -251,7 +251,7 @@ func (r *runner) direct(name string) bool {
 		return false
 	}
 	pl, err := r.pr.function(name)
-	if err != nil || below(pl.pkg.path()) || !pl.fn.Markable() {
+	if err != nil || r.pr.low(pl.pkg.path()) || !pl.fn.Markable() {
 		return false
 	}
 	fn := pl.pkg.symbol() + "." + pl.fn.Name

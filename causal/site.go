@@ -303,7 +303,7 @@ func (c *carriers) addFunc(pr *program, f frame) bool {
 		return false
 	}
 	p, _ := pr.owner(f)
-	if p == nil || below(p.path()) {
+	if p == nil || pr.low(p.path()) {
 		return false
 	}
 	file := pr.parse(f.file)
@@ -333,7 +333,7 @@ func (c *carriers) addLine(pr *program, f frame) bool {
 		return false
 	}
 	p, _ := pr.owner(f)
-	if p == nil || below(p.path()) {
+	if p == nil || pr.low(p.path()) {
 		return false
 	}
 	file := pr.parse(f.file)
@@ -424,7 +424,7 @@ func (c *carriers) choose(pr *program, o *Options, sites []*site, stacks []stack
 				if c.funcs[f.fn] != nil && !f.inlined {
 					break // carried already
 				}
-				if f.inlined || c.tiny[f.fn] || below(packageOf(f.fn)) {
+				if f.inlined || c.tiny[f.fn] || pr.low(packageOf(f.fn)) {
 					continue
 				}
 				need[f.fn] += st.weight

@@ -1,6 +1,7 @@
 // Command soundness runs upstream's own short tests of the standard library on
-// the rewritten runtime: once as built, once with sampling on and the whole
-// program being delayed.
+// the rewritten runtime: as built; with sampling on and the whole program being
+// delayed; and with a mark in every function and statement of the tests and of
+// all that they import, of which every second is the site.
 //
 //	go run ./bench/soundness [-v] [packages...]
 //
@@ -10,13 +11,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,6 +36,14 @@ var skips = map[string]string{
 	"runtime": "^TestSizeof$",
 }
 
+// skipsMarked are further tests that look for what a mark takes from a function (it is not inlined, its slices are not kept on
+// the stack, other calls come first, it ends elsewhere), and one that times another process with its own clock, which runs slow.
+var skipsMarked = map[string]string{
+	"runtime": "^(TestAppendGrowthStack|TestFunctionAlignmentTraceback|TestGCTestMoveStackOnNextCall|TestSpuriousWakeupsNeverHangSemasleep|TestStackWrapperStackInlinePanic|TestStartLine|TestTracebackInlined)$",
+}
+
+var modes = []string{"idle", "delayed", "marked"}
+
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
 		os.Exit(instrument.Main(os.Args[2:]))
@@ -38,8 +51,12 @@ func main() {
 	verbose := flag.Bool("v", false, "print the tests' output")
 	goCmd := flag.String("go", "go", "the go command")
 	limit := flag.Duration("timeout", 10*time.Minute, "for one package")
-	only := flag.String("mode", "both", "idle, delayed or both")
+	only := flag.String("mode", "all", "idle, delayed, marked or all")
 	flag.Parse()
+	if *only != "all" && !slices.Contains(modes, *only) {
+		fmt.Fprintf(os.Stderr, "soundness: -mode is %s or all\n", strings.Join(modes, ", "))
+		os.Exit(2)
+	}
 	pkgs := flag.Args()
 	if len(pkgs) == 0 {
 		pkgs = []string{"internal/sync", "sync", "time", "os", "net/http", "runtime"}
@@ -74,18 +91,18 @@ func run(ctx context.Context, goCmd string, pkgs []string, mode string, limit ti
 	}
 	src := filepath.Join(strings.TrimSpace(string(root)), "src")
 	for _, pkg := range pkgs {
-		bin := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")
-		conf := &instrument.Config{}
-		args := append([]string{"test", "-c", "-vet=off", "-o", bin}, conf.Flags(self, true)...)
-		cmd := exec.CommandContext(ctx, goCmd, append(args, pkg)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return failed, fmt.Errorf("building the tests of %s: %w\n%s", pkg, err, out)
-		}
-		for _, delayed := range []bool{false, true} {
-			if delayed && mode == "idle" || !delayed && mode == "delayed" {
+		bins := map[bool]string{} // by whether it is marked
+		for _, m := range modes {
+			if mode != "all" && mode != m {
 				continue
 			}
-			ok, report := test(ctx, dir, filepath.Join(src, pkg), bin, pkg, delayed, limit, verbose)
+			marked := m == "marked"
+			if bins[marked] == "" {
+				if bins[marked], err = build(ctx, dir, goCmd, self, pkg, marked); err != nil {
+					return failed, fmt.Errorf("building the tests of %s: %w", pkg, err)
+				}
+			}
+			ok, report := test(ctx, dir, filepath.Join(src, pkg), bins[marked], pkg, m, limit, verbose)
 			fmt.Println(report)
 			if !ok {
 				failed++
@@ -98,24 +115,112 @@ func run(ctx context.Context, goCmd string, pkgs []string, mode string, limit ti
 	return failed, nil
 }
 
+// build compiles a package's tests on the rewritten runtime.
+func build(ctx context.Context, dir, goCmd, self, pkg string, marked bool) (bin string, err error) {
+	bin = filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")
+	conf := &instrument.Config{}
+	if marked {
+		bin += "-marked"
+		if conf.Packages, err = everywhere(ctx, goCmd, pkg); err != nil {
+			return "", err
+		}
+	}
+	path := bin + ".json"
+	if err := conf.Write(path); err != nil {
+		return "", err
+	}
+	args := append([]string{"test", "-c", "-vet=off", "-o", bin}, conf.Flags(self, true)...)
+	cmd := exec.CommandContext(ctx, goCmd, append(args, pkg)...)
+	cmd.Env = append(os.Environ(), instrument.ConfigEnv+"="+path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return bin, nil
+}
+
+// everywhere puts a mark into every function and statement that may have one, in the package's tests and in all that they import.
+func everywhere(ctx context.Context, goCmd, pkg string) (map[string][]instrument.Mark, error) {
+	out, err := exec.CommandContext(ctx, goCmd, "list", "-deps", "-test", "-json=ImportPath,Dir,GoFiles,CgoFiles,Imports", pkg).Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking what it imports: %w", err)
+	}
+	type list struct {
+		ImportPath, Dir            string
+		GoFiles, CgoFiles, Imports []string
+	}
+	var pkgs []list
+	imports := map[string][]string{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p list
+		if err := dec.Decode(&p); err != nil {
+			return nil, fmt.Errorf("reading what %s list printed: %w", goCmd, err)
+		}
+		pkgs = append(pkgs, p)
+		imports[p.ImportPath] = p.Imports
+	}
+	low := instrument.Low(imports)
+	marks := map[string][]instrument.Mark{}
+	n := uint32(0)
+	for _, p := range pkgs {
+		path, _, variant := strings.Cut(p.ImportPath, " ")
+		if low(path) || variant && len(marks[path]) > 0 || strings.HasSuffix(path, ".test") {
+			continue
+		}
+		fset, namer := token.NewFileSet(), new(instrument.Namer)
+		for _, name := range append(p.GoFiles, p.CgoFiles...) {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(p.Dir, name)
+			}
+			f, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return nil, err
+			}
+			add := func(m instrument.Mark) {
+				m.Kind, m.ID, m.File = instrument.Site, 1+n%(control.MaxID-1), name
+				marks[path] = append(marks[path], m)
+				n++
+			}
+			lines := map[int]bool{}
+			for _, fn := range namer.Functions(fset, f) {
+				if fn.Markable() {
+					add(instrument.Mark{Line: fn.Line, Func: fn.Name})
+				}
+				for line := fn.Line; line <= fn.End; line++ {
+					lines[line] = fn.Markable()
+				}
+			}
+			for _, line := range slices.Compact(instrument.StatementLines(fset, f)) {
+				if lines[line] && instrument.Bracketable(fset, f, line) {
+					add(instrument.Mark{Line: line})
+				}
+			}
+		}
+	}
+	return marks, nil
+}
+
 var verdict = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 
 // test runs one test binary and summarizes it.
-func test(ctx context.Context, dir, src, bin, pkg string, delayed bool, limit time.Duration, verbose bool) (bool, string) {
+func test(ctx context.Context, dir, src, bin, pkg, mode string, limit time.Duration, verbose bool) (bool, string) {
 	args := []string{"-test.short", "-test.v", "-test.timeout=" + limit.String()}
-	skip := skips[pkg]
-	if skip != "" {
-		args = append(args, "-test.skip="+skip)
+	skip := []string{}
+	if s := skips[pkg]; s != "" {
+		skip = append(skip, s)
+	}
+	if s := skipsMarked[pkg]; s != "" && mode == "marked" {
+		skip = append(skip, s)
+	}
+	if len(skip) > 0 {
+		args = append(args, "-test.skip="+strings.Join(skip, "|"))
 	}
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), "GOFLAGS=")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	name := "idle"
 	var block *control.Block
-	if delayed {
-		name = "delayed"
+	if mode != "idle" {
 		var err error
 		if block, err = control.New(dir); err != nil {
 			return false, err.Error()
@@ -125,14 +230,14 @@ func test(ctx context.Context, dir, src, bin, pkg string, delayed bool, limit ti
 	}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
-		return false, fmt.Sprintf("%-14s %-8s %v", pkg, name, err)
+		return false, fmt.Sprintf("%-14s %-8s %v", pkg, mode, err)
 	}
 	stop := make(chan struct{})
 	idle := make(chan struct{})
 	go func() {
 		defer close(idle)
 		if block != nil {
-			disturb(block, stop)
+			disturb(block, mode == "marked", stop)
 		}
 	}()
 	err := cmd.Wait()
@@ -151,7 +256,7 @@ func test(ctx context.Context, dir, src, bin, pkg string, delayed bool, limit ti
 		ns, times := block.Paid()
 		more = fmt.Sprintf(", %d delays, together %.1f s", times, float64(ns)/1e9)
 	}
-	text := fmt.Sprintf("%-14s %-8s %d passed, %d failed, %d skipped in %.0f s%s", pkg, name, counts["PASS"], counts["FAIL"], counts["SKIP"], time.Since(start).Seconds(), more)
+	text := fmt.Sprintf("%-14s %-8s %d passed, %d failed, %d skipped in %.0f s%s", pkg, mode, counts["PASS"], counts["FAIL"], counts["SKIP"], time.Since(start).Seconds(), more)
 	if err != nil {
 		text += ": " + err.Error() + " " + strings.Join(bad, " ")
 		if len(bad) == 0 || verbose {
@@ -163,21 +268,32 @@ func test(ctx context.Context, dir, src, bin, pkg string, delayed bool, limit ti
 	return err == nil, text
 }
 
-// disturb switches the accounting and the samples on and delays the program by
-// a quarter of the time, a second on, a second off.
-func disturb(b *control.Block, stop <-chan struct{}) {
+// disturb switches the accounting and the samples on and delays the program, a second on, a second off: by a quarter of the
+// time, or every second mark a quarter faster than the others.
+func disturb(b *control.Block, marked bool, stop <-chan struct{}) {
 	b.SetOn(true)
 	b.SetSample(int64(time.Millisecond))
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	start := time.Now()
+	start, was := time.Now(), false
 	for {
 		select {
 		case <-stop:
 			return
 		case <-tick.C:
 		}
-		if int(time.Since(start).Seconds())%2 == 0 {
+		on := int(time.Since(start).Seconds())%2 == 0
+		switch {
+		case marked && on != was:
+			was = on
+			for id := 1; id < control.MaxID; id += 2 {
+				w := int32(0)
+				if on {
+					w = 1 << 14
+				}
+				b.SetWeight(id, w)
+			}
+		case !marked && on:
 			b.AddDebt(int64(500 * time.Microsecond))
 		}
 		b.Samples()

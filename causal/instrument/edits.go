@@ -54,6 +54,9 @@ var edits = map[string][]edit{
 		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif headwayOn != 0 {\n\t\theadwayFound(pp, false)\n\t}\n"},
 		{"proc.go", "func acquirepNoTrace(pp *p) {\n", "func acquirepNoTrace(pp *p) {\n\tif headwayOn != 0 {\n\t\theadwayFound(pp, false)\n\t}\n"},
 		{"proc.go", "func procresize(nprocs int32) *p {\n", "func procresize(nprocs int32) *p {\n\tif headwayBase != 0 {\n\t\theadwayGrow(uint32(nprocs))\n\t}\n"},
+		// The P of who asked may be among those that go.
+		{"proc.go", "\t\t\tgp.m.p.ptr().m = 0\n", "\t\t\tif headwayOn != 0 {\n\t\t\t\theadwayStop()\n\t\t\t}\n\t\t\tgp.m.p.ptr().m = 0\n"},
+		{"proc.go", "\t\tpp.status = _Pidle\n\t\tacquirep(pp)\n", "\t\tpp.status = _Pidle\n\t\tacquirep(pp)\n\t\tif headwayOn != 0 {\n\t\t\theadwayRun(gp.m.curg, pp)\n\t\t}\n"},
 
 		// A thief waits a little before it takes what its victim may be about to run.
 		{"proc.go", "\t\t\t\t\t\t\t\t\tusleep(3)\n", "\t\t\t\t\t\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\t\t\t\t\t\theadwayNap(3)\n\t\t\t\t\t\t\t\t\t} else {\n\t\t\t\t\t\t\t\t\t\tusleep(3)\n\t\t\t\t\t\t\t\t\t}\n"},

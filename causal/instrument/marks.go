@@ -99,7 +99,7 @@ type Function struct {
 	End     int
 	Body    *ast.BlockStmt
 	file    string
-	nosplit bool
+	nosplit bool // may not be preempted, or hold a defer statement
 }
 
 func (fn *Function) matches(m Mark) bool {
@@ -136,6 +136,9 @@ func (n *Namer) Functions(fset *token.FileSet, f *ast.File) []*Function {
 					fn.nosplit = true
 				}
 			}
+		}
+		if f.Name.Name == "time" && (name == "sendTime" || name == "goFunc") {
+			fn.nosplit = true // timers call them on the system stack, where no defer statement may run
 		}
 		out = append(out, fn)
 	}
@@ -356,3 +359,27 @@ func Bracketable(fset *token.FileSet, f *ast.File, line int) bool {
 // Markable reports whether the function's body can be a site: it may be
 // preempted and may hold a defer statement.
 func (fn *Function) Markable() bool { return fn.Body != nil && !fn.nosplit }
+
+// Low returns whether a package is part of the runtime or lies under it, where no mark may be: threads without a P run what the
+// runtime imports. Its monitor, for one, reads the control group's limits with internal/strconv. imports is what each package
+// of the program imports.
+func Low(imports map[string][]string) func(path string) bool {
+	under := map[string]bool{}
+	var add func(path string)
+	add = func(path string) {
+		if !under[path] {
+			under[path] = true
+			for _, p := range imports[path] {
+				add(p)
+			}
+		}
+	}
+	add("runtime")
+	return func(path string) bool {
+		switch path {
+		case "syscall", "sync", "sync/atomic", "internal/sync", "internal/godebug", "internal/synctest", "weak", "unique":
+			return true
+		}
+		return under[path] || strings.HasPrefix(path, "runtime/") || strings.HasPrefix(path, "internal/runtime/")
+	}
+}

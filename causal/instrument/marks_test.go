@@ -462,6 +462,27 @@ func TestFunctionsNames(t *testing.T) {
 	}
 }
 
+// Timers call functions of package time on the system stack, where no defer statement may run.
+func TestMarkable(t *testing.T) {
+	src := "\n//go:nosplit\nfunc a() {}\nfunc goFunc() {}\nfunc sendTime() {}\nfunc b() {}\nfunc asm()\n"
+	for pkg, want := range map[string][]string{"time": {"b"}, "other": {"goFunc", "sendTime", "b"}} {
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, "x.go", "package "+pkg+src, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, fn := range Functions(fset, f) {
+			if fn.Markable() {
+				got = append(got, fn.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("package %s: %v may be marked, want %v", pkg, got, want)
+		}
+	}
+}
+
 // Every function and every statement of real packages can be marked, or is not
 // offered: what comes out compiles.
 func TestMarksCompile(t *testing.T) {

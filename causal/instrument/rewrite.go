@@ -2,6 +2,8 @@ package instrument
 
 import (
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -330,13 +332,13 @@ func goFiles(args []string) []int {
 	return out
 }
 
-var packageClause = regexp.MustCompile(`(?m)^package\s+(\w+)`)
-
+// packageName is what the package clause says, after comments in which lines may begin alike.
 func packageName(text string) string {
-	if m := packageClause.FindStringSubmatch(text); m != nil {
-		return m[1]
+	f, err := parser.ParseFile(token.NewFileSet(), "", text, parser.PackageClauseOnly)
+	if err != nil {
+		return "main" // the compiler will say it better
 	}
-	return "main"
+	return f.Name.Name
 }
 
 func goarch() string {

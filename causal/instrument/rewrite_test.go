@@ -508,3 +508,15 @@ func TestIdentityKnowsAllSources(t *testing.T) {
 		}
 	}
 }
+
+func TestPackageName(t *testing.T) {
+	for text, want := range map[string]string{
+		"package a\n": "a",
+		"/*\npackage on other systems: see below.\n*/\n\n// package too\n\npackage b // c\n\nimport \"d\"\n": "b",
+		"//go:build linux\n\n/* x */ package c;func f() {\n}\n":                                              "c",
+	} {
+		if got := packageName(text); got != want {
+			t.Errorf("%q is package %s, want %s", text, got, want)
+		}
+	}
+}

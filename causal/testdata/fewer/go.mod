@@ -1,0 +1,3 @@
+module example.org/fewer
+
+go 1.26
