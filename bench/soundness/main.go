@@ -48,9 +48,11 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
 		os.Exit(instrument.Main(os.Args[2:]))
 	}
-	verbose := flag.Bool("v", false, "print the tests' output")
-	goCmd := flag.String("go", "go", "the go command")
-	limit := flag.Duration("timeout", 10*time.Minute, "for one package")
+	var b bench
+	flag.BoolVar(&b.verbose, "v", false, "print the tests' output")
+	flag.StringVar(&b.goCmd, "go", "go", "the go command")
+	flag.StringVar(&b.gcflags, "gcflags", "", "for the compiler: with all=-N defer statements are made otherwise")
+	flag.DurationVar(&b.limit, "timeout", 10*time.Minute, "for one package")
 	only := flag.String("mode", "all", "idle, delayed, marked or all")
 	flag.Parse()
 	if *only != "all" && !slices.Contains(modes, *only) {
@@ -63,7 +65,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	failed, err := run(ctx, *goCmd, pkgs, *only, *limit, *verbose)
+	failed, err := b.run(ctx, pkgs, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "soundness:", err)
 		os.Exit(1)
@@ -75,17 +77,23 @@ func main() {
 	fmt.Println("all runs passed")
 }
 
-func run(ctx context.Context, goCmd string, pkgs []string, mode string, limit time.Duration, verbose bool) (failed int, err error) {
-	self, err := os.Executable()
-	if err != nil {
+// bench is how the tests are built and run.
+type bench struct {
+	goCmd, gcflags string
+	self, dir      string // this program, and where to put others
+	limit          time.Duration
+	verbose        bool
+}
+
+func (b *bench) run(ctx context.Context, pkgs []string, mode string) (failed int, err error) {
+	if b.self, err = os.Executable(); err != nil {
 		return 0, err
 	}
-	dir, err := os.MkdirTemp("", "headway-soundness-")
-	if err != nil {
+	if b.dir, err = os.MkdirTemp("", "headway-soundness-"); err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
-	root, err := exec.CommandContext(ctx, goCmd, "env", "GOROOT").Output()
+	defer os.RemoveAll(b.dir)
+	root, err := exec.CommandContext(ctx, b.goCmd, "env", "GOROOT").Output()
 	if err != nil {
 		return 0, fmt.Errorf("asking for GOROOT: %w", err)
 	}
@@ -98,11 +106,11 @@ func run(ctx context.Context, goCmd string, pkgs []string, mode string, limit ti
 			}
 			marked := m == "marked"
 			if bins[marked] == "" {
-				if bins[marked], err = build(ctx, dir, goCmd, self, pkg, marked); err != nil {
+				if bins[marked], err = b.build(ctx, pkg, marked); err != nil {
 					return failed, fmt.Errorf("building the tests of %s: %w", pkg, err)
 				}
 			}
-			ok, report := test(ctx, dir, filepath.Join(src, pkg), bins[marked], pkg, m, limit, verbose)
+			ok, report := b.test(ctx, filepath.Join(src, pkg), bins[marked], pkg, m)
 			fmt.Println(report)
 			if !ok {
 				failed++
@@ -116,21 +124,24 @@ func run(ctx context.Context, goCmd string, pkgs []string, mode string, limit ti
 }
 
 // build compiles a package's tests on the rewritten runtime.
-func build(ctx context.Context, dir, goCmd, self, pkg string, marked bool) (bin string, err error) {
-	bin = filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")
+func (b *bench) build(ctx context.Context, pkg string, marked bool) (bin string, err error) {
+	bin = filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
 	conf := &instrument.Config{}
 	if marked {
 		bin += "-marked"
-		if conf.Packages, err = everywhere(ctx, goCmd, pkg); err != nil {
+		if conf.Packages, err = b.everywhere(ctx, pkg); err != nil {
 			return "", err
 		}
 	}
 	path := bin + ".json"
+	args := append([]string{"test", "-c", "-vet=off", "-o", bin}, conf.Flags(b.self, b.gcflags == "")...)
+	if b.gcflags != "" {
+		args = append(args, "-gcflags="+b.gcflags)
+	}
 	if err := conf.Write(path); err != nil {
 		return "", err
 	}
-	args := append([]string{"test", "-c", "-vet=off", "-o", bin}, conf.Flags(self, true)...)
-	cmd := exec.CommandContext(ctx, goCmd, append(args, pkg)...)
+	cmd := exec.CommandContext(ctx, b.goCmd, append(args, pkg)...)
 	cmd.Env = append(os.Environ(), instrument.ConfigEnv+"="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
@@ -139,8 +150,8 @@ func build(ctx context.Context, dir, goCmd, self, pkg string, marked bool) (bin 
 }
 
 // everywhere puts a mark into every function and statement that may have one, in the package's tests and in all that they import.
-func everywhere(ctx context.Context, goCmd, pkg string) (map[string][]instrument.Mark, error) {
-	out, err := exec.CommandContext(ctx, goCmd, "list", "-deps", "-test", "-json=ImportPath,Dir,GoFiles,CgoFiles,Imports", pkg).Output()
+func (b *bench) everywhere(ctx context.Context, pkg string) (map[string][]instrument.Mark, error) {
+	out, err := exec.CommandContext(ctx, b.goCmd, "list", "-deps", "-test", "-json=ImportPath,Dir,GoFiles,CgoFiles,Imports", pkg).Output()
 	if err != nil {
 		return nil, fmt.Errorf("asking what it imports: %w", err)
 	}
@@ -153,7 +164,7 @@ func everywhere(ctx context.Context, goCmd, pkg string) (map[string][]instrument
 	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var p list
 		if err := dec.Decode(&p); err != nil {
-			return nil, fmt.Errorf("reading what %s list printed: %w", goCmd, err)
+			return nil, fmt.Errorf("reading what %s list printed: %w", b.goCmd, err)
 		}
 		pkgs = append(pkgs, p)
 		imports[p.ImportPath] = p.Imports
@@ -202,8 +213,8 @@ func everywhere(ctx context.Context, goCmd, pkg string) (map[string][]instrument
 var verdict = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 
 // test runs one test binary and summarizes it.
-func test(ctx context.Context, dir, src, bin, pkg, mode string, limit time.Duration, verbose bool) (bool, string) {
-	args := []string{"-test.short", "-test.v", "-test.timeout=" + limit.String()}
+func (b *bench) test(ctx context.Context, src, bin, pkg, mode string) (bool, string) {
+	args := []string{"-test.short", "-test.v", "-test.timeout=" + b.limit.String()}
 	skip := []string{}
 	if s := skips[pkg]; s != "" {
 		skip = append(skip, s)
@@ -222,7 +233,7 @@ func test(ctx context.Context, dir, src, bin, pkg, mode string, limit time.Durat
 	var block *control.Block
 	if mode != "idle" {
 		var err error
-		if block, err = control.New(dir); err != nil {
+		if block, err = control.New(b.dir); err != nil {
 			return false, err.Error()
 		}
 		defer block.Close()
@@ -259,10 +270,10 @@ func test(ctx context.Context, dir, src, bin, pkg, mode string, limit time.Durat
 	text := fmt.Sprintf("%-14s %-8s %d passed, %d failed, %d skipped in %.0f s%s", pkg, mode, counts["PASS"], counts["FAIL"], counts["SKIP"], time.Since(start).Seconds(), more)
 	if err != nil {
 		text += ": " + err.Error() + " " + strings.Join(bad, " ")
-		if len(bad) == 0 || verbose {
+		if len(bad) == 0 || b.verbose {
 			text += "\n" + out.String()
 		}
-	} else if verbose {
+	} else if b.verbose {
 		text += "\n" + out.String()
 	}
 	return err == nil, text

@@ -175,7 +175,8 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		{"cond.go", "func (c *Cond) Wait() {\n\t", "func (c *Cond) Wait() {\n\t" + pay},
 	},
 	"internal/poll": {
-		{"fd_mutex.go", "func (fd *FD) writeLock() error {\n\t", "func (fd *FD) writeLock() error {\n\tif headwayOn != 0 {\n\t\theadwayWrite(fd.Sysfd)\n\t}\n\t"},
+		// Not before it has the lock: another may be closing the file.
+		{"fd_mutex.go", "\treturn nil\n}\n\n// writeUnlock removes a reference from fd", "\tif headwayOn != 0 {\n\t\theadwayWrite(fd.Sysfd)\n\t}\n\treturn nil\n}\n\n// writeUnlock removes a reference from fd"},
 		// Whoever has the right to read keeps the other readers waiting.
 		{"fd_mutex.go", "\t\t\t// Lock is free, acquire it.\n\t\t\t", "\t\t\t// Lock is free, acquire it.\n\t\t\t" + pay},
 		// Packets to and from many others on one socket.

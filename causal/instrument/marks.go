@@ -53,11 +53,11 @@ func insertMarks(path, text string, marks []Mark, n *Namer) (string, int, error)
 				if fn.nosplit {
 					continue
 				}
-				ins = append(ins, insertion{at, fmt.Sprintf(" defer headwayExit(headwayEnter(%d)); ", m.ID), 2})
+				ins = append(ins, insertion{at, deferred(f, fmt.Sprintf("headwayExit(headwayEnter(%d))", m.ID)), 2})
 			case Entry:
 				ins = append(ins, insertion{at, fmt.Sprintf(" headwayPoint(%d); ", m.ID), 0})
 			case Exit:
-				ins = append(ins, insertion{at, fmt.Sprintf(" defer headwayPoint(%d); ", m.ID), 1})
+				ins = append(ins, insertion{at, deferred(f, fmt.Sprintf("headwayPoint(%d)", m.ID)), 1})
 			}
 			used++
 			break
@@ -83,6 +83,14 @@ func insertMarks(path, text string, marks []Mark, n *Namer) (string, int, error)
 	return out.String(), used, nil
 }
 
+// deferred is a defer statement, which where timers call functions must not run: not every one is allowed on the system stack.
+func deferred(f *ast.File, call string) string {
+	if f.Name.Name == "time" {
+		return " if headwayGoroutine() { defer " + call + " }; "
+	}
+	return " defer " + call + "; "
+}
+
 // sameFile reports whether name, as a user or a symbol table wrote it, can mean path.
 func sameFile(path, name string) bool {
 	if name == "" {
@@ -99,7 +107,7 @@ type Function struct {
 	End     int
 	Body    *ast.BlockStmt
 	file    string
-	nosplit bool // may not be preempted, or hold a defer statement
+	nosplit bool
 }
 
 func (fn *Function) matches(m Mark) bool {
@@ -136,9 +144,6 @@ func (n *Namer) Functions(fset *token.FileSet, f *ast.File) []*Function {
 					fn.nosplit = true
 				}
 			}
-		}
-		if f.Name.Name == "time" && (name == "sendTime" || name == "goFunc") {
-			fn.nosplit = true // timers call them on the system stack, where no defer statement may run
 		}
 		out = append(out, fn)
 	}

@@ -462,23 +462,16 @@ func TestFunctionsNames(t *testing.T) {
 	}
 }
 
-// Timers call functions of package time on the system stack, where no defer statement may run.
-func TestMarkable(t *testing.T) {
-	src := "\n//go:nosplit\nfunc a() {}\nfunc goFunc() {}\nfunc sendTime() {}\nfunc b() {}\nfunc asm()\n"
-	for pkg, want := range map[string][]string{"time": {"b"}, "other": {"goFunc", "sendTime", "b"}} {
-		fset := token.NewFileSet()
-		f, err := parser.ParseFile(fset, "x.go", "package "+pkg+src, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, fn := range Functions(fset, f) {
-			if fn.Markable() {
-				got = append(got, fn.Name)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("package %s: %v may be marked, want %v", pkg, got, want)
+// Timers call functions of package time on the system stack, where not every defer statement may run.
+func TestDeferred(t *testing.T) {
+	for pkg, want := range map[string]string{
+		"time":  " if headwayGoroutine() { defer headwayPoint(2) };  if headwayGoroutine() { defer headwayExit(headwayEnter(1)) }; ",
+		"timer": " defer headwayPoint(2);  defer headwayExit(headwayEnter(1)); ",
+	} {
+		head := "package " + pkg + "\n\nfunc f() {"
+		got, n, err := insertMarks("x.go", head+"}\n", []Mark{{Kind: Site, ID: 1, Func: "f"}, {Kind: Exit, ID: 2, Func: "f"}}, new(Namer))
+		if err != nil || n != 2 || got != head+want+"}\n" {
+			t.Errorf("%d marks, %v, %q", n, err, got)
 		}
 	}
 }

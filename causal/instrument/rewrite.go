@@ -219,6 +219,9 @@ func headwayExit(prev uint32)
 //go:linkname headwayPoint runtime.headwayPoint
 func headwayPoint(id uint32)
 
+//go:linkname headwayGoroutine runtime.headwayGoroutine
+func headwayGoroutine() bool
+
 func headwayDone(prev uint32) bool { headwayExit(prev); return true }
 
 type headwayBool = bool
