@@ -189,7 +189,7 @@ func TestPoints(t *testing.T) {
 
 // Threads without a P run what the runtime imports: its monitor asks for the limits of the control group once in a while, which
 // internal/strconv then reads. A mark there took the program down.
-func TestBelow(t *testing.T) {
+func TestLow(t *testing.T) {
 	o := &Options{}
 	g, err := newGoTool(t.Context(), o)
 	if err != nil {

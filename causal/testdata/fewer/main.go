@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	for range 20 {
+	for range 100 {
 		runtime.GOMAXPROCS(8)
 		var all sync.WaitGroup
 		for range 8 {
