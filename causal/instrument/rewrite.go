@@ -39,7 +39,7 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 			return t, nil
 		}
 		b, err := os.ReadFile(args[i])
-		return string(b), err
+		return strings.TrimPrefix(string(b), "\ufeff"), err // a byte order mark may only be the first in a file
 	}
 	for file, list := range changes {
 		at := -1

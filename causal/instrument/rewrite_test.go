@@ -277,6 +277,22 @@ func TestRewriteLeavesAlone(t *testing.T) {
 	}
 }
 
+// A file may begin with a byte order mark, but nothing may come before that.
+func TestByteOrderMark(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.go")
+	if err := os.WriteFile(file, []byte("\ufeffpackage p\n\nfunc f() {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, out, err := rewrite([]string{file}, "p", &Config{Packages: map[string][]Mark{"p": {{Kind: Entry, Func: "f", ID: 3}}}})
+	defer os.RemoveAll(dir)
+	if err != nil || len(out) != 2 {
+		t.Fatalf("%q, %v", out, err)
+	}
+	if got := read(t, out[0]); got != "//line "+file+":1:1\npackage p\n\nfunc f() { headwayPoint(3); }\n" {
+		t.Errorf("the marked file holds %q", got)
+	}
+}
+
 // A replacement is anchored as the edits are.
 func TestReplace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "server.go")
