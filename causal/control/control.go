@@ -152,8 +152,8 @@ func (b *Block) Debt(now int64) int64 {
 // Paid is how long the Ps have stood still, in ns, and how often.
 func (b *Block) Paid() (ns, times int64) {
 	for p := 0; p < b.Procs(); p++ {
-		ns += b.signed(offP + p*256 + 48).Load()
-		times += b.signed(offP + p*256 + 56).Load()
+		ns += b.signed(offP + p*256 + atPaid).Load()
+		times += b.signed(offP + p*256 + atPays).Load()
 	}
 	return ns, times
 }
@@ -169,7 +169,7 @@ type Count struct {
 func (b *Block) Count(point int) Count {
 	var c Count
 	for p := 0; p < b.Procs(); p++ {
-		seq := (*atomic.Uint32)(unsafe.Pointer(&b.mem[offP+p*256+64]))
+		seq := (*atomic.Uint32)(unsafe.Pointer(&b.mem[offP+p*256+atCounts]))
 		at := offPoint + (p*MaxPoint+point)*32
 		for try := 0; ; try++ {
 			q := seq.Load()

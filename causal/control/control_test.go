@@ -139,10 +139,10 @@ func TestCounters(t *testing.T) {
 	if got := b.Calls(9); got != 9 {
 		t.Errorf("mark 9 was entered %d times, want 9", got)
 	}
-	b.signed(offP + 48).Store(30)
-	b.signed(offP + 56).Store(1)
-	b.signed(offP + 256 + 48).Store(12)
-	b.signed(offP + 256 + 56).Store(2)
+	b.signed(offP + atPaid).Store(30)
+	b.signed(offP + atPays).Store(1)
+	b.signed(offP + 256 + atPaid).Store(12)
+	b.signed(offP + 256 + atPays).Store(2)
 	if ns, times := b.Paid(); ns != 42 || times != 3 {
 		t.Errorf("paid %d ns in %d times", ns, times)
 	}
@@ -175,7 +175,7 @@ func TestSequence(t *testing.T) {
 	stop, done := make(chan bool), make(chan bool)
 	go func() {
 		defer close(done)
-		pseq, cseq := b.word(offP), b.word(offP+64)
+		pseq, cseq := b.word(offP), b.word(offP+atCounts)
 		for i := int64(1); ; i++ {
 			select {
 			case <-stop:

@@ -43,6 +43,11 @@ const (
 	offRing  = offCalls + MaxP*MaxID*8
 	size     = offRing + ring*record
 
+	// Within the account of a P.
+	atPaid   = 88
+	atPays   = 96
+	atCounts = 64
+
 	// What the program does, in the word at offOn.
 	flagCharges = 1
 	flagSamples = 2

@@ -8,22 +8,22 @@ type edit struct {
 	new  string
 }
 
-const pay = "if headwayOn != 0 {\n\t\theadwayPay()\n\t}\n\t"
+const pay = "if !headwayIdle {\n\t\theadwayPay()\n\t}\n\t"
 
 // from and to follow the heads of functions that receive or send a packet; addr is their name for the other's address. What was
 // received counts when the function has let go of the socket.
 func from(addr string) string {
-	return "\tif headwayOn != 0 {\n\t\tdefer func() { headwayFrom(fd.Sysfd, " + addr + ".Addr[:], " + addr + ".Port) }()\n\t}\n"
+	return "\tif !headwayIdle {\n\t\tdefer func() { headwayFrom(fd.Sysfd, " + addr + ".Addr[:], " + addr + ".Port) }()\n\t}\n"
 }
 
 func to(addr string) string {
-	return "\tif headwayOn != 0 {\n\t\theadwayTo(fd.Sysfd, " + addr + ".Addr[:], " + addr + ".Port)\n\t}\n"
+	return "\tif !headwayIdle {\n\t\theadwayTo(fd.Sysfd, " + addr + ".Addr[:], " + addr + ".Port)\n\t}\n"
 }
 
 // An importing package reaches the runtime through these.
 const hookDecls = `
-//go:linkname headwayOn runtime.headwayOn
-var headwayOn uint32
+//go:linkname headwayIdle runtime.headwayIdle
+var headwayIdle bool
 
 //go:linkname headwayPay runtime.headwayPay
 func headwayPay()
@@ -36,51 +36,51 @@ var edits = map[string][]edit{
 		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint16\n\n\t// valgrindStackID"},
 
 		// Goroutines start, stop, become ready.
-		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif headwayOn != 0 {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
-		{"proc.go", "func dropg() {\n\tgp := getg()\n", "func dropg() {\n\tif headwayOn != 0 {\n\t\theadwayStop()\n\t}\n\tgp := getg()\n"},
-		{"proc.go", "\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n", "\tif headwayOn != 0 {\n\t\theadwayReady(gp)\n\t}\n\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n"},
+		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif !headwayIdle {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
+		{"proc.go", "func dropg() {\n\tgp := getg()\n", "func dropg() {\n\tif !headwayIdle {\n\t\theadwayStop()\n\t}\n\tgp := getg()\n"},
+		{"proc.go", "\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n", "\tif !headwayIdle {\n\t\theadwayReady(gp)\n\t}\n\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n"},
 		// The network poller tags those that it wakes itself.
-		{"proc.go", "\t\ttail = gp\n\t\tcasgstatus(gp, _Gwaiting, _Grunnable)\n", "\t\ttail = gp\n\t\tif headwayOn != 0 && gp.waitreason != waitReasonIOWait {\n\t\t\theadwayReady(gp)\n\t\t}\n\t\tcasgstatus(gp, _Gwaiting, _Grunnable)\n"},
-		{"proc.go", "\tnewg.runningCleanups.Store(false)\n", "\tnewg.runningCleanups.Store(false)\n\tif headwayBase != 0 {\n\t\theadwaySpawn(newg)\n\t}\n"},
-		{"proc.go", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n\tif headwayOn != 0 {\n\t\theadwayPay()\n\t}\n"},
+		{"proc.go", "\t\ttail = gp\n\t\tcasgstatus(gp, _Gwaiting, _Grunnable)\n", "\t\ttail = gp\n\t\tif !headwayIdle && gp.waitreason != waitReasonIOWait {\n\t\t\theadwayReady(gp)\n\t\t}\n\t\tcasgstatus(gp, _Gwaiting, _Grunnable)\n"},
+		{"proc.go", "\tnewg.runningCleanups.Store(false)\n", "\tnewg.runningCleanups.Store(false)\n\tif headwayFixed.base != 0 {\n\t\theadwaySpawn(newg)\n\t}\n"},
+		{"proc.go", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n\tif !headwayIdle {\n\t\theadwayPay()\n\t}\n"},
 		// Who has no effects for others to see pays when the scheduler takes the processor away.
-		{"proc.go", "func gopreempt_m(gp *g) {\n", "func gopreempt_m(gp *g) {\n\tif headwayOn != 0 {\n\t\theadwayPayLoop(nil)\n\t}\n"},
+		{"proc.go", "func gopreempt_m(gp *g) {\n", "func gopreempt_m(gp *g) {\n\tif !headwayIdle {\n\t\theadwayPayLoop(nil)\n\t}\n"},
 		// The end of marking stops everybody: it comes no sooner than the work before it is paid for.
 		{"mgc.go", "func gcMarkDone() {\n\t", "func gcMarkDone() {\n\t" + pay},
 		// Who spins until another goroutine has done something pays meanwhile, not when it has seen it.
 		{"proc.go", "func Gosched() {\n\t", "func Gosched() {\n\t" + pay},
-		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif headwayOn != 0 {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
+		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif !headwayIdle {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
 
-		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif headwayOn != 0 {\n\t\theadwayFound(pp, false)\n\t}\n"},
-		{"proc.go", "func acquirepNoTrace(pp *p) {\n", "func acquirepNoTrace(pp *p) {\n\tif headwayOn != 0 {\n\t\theadwayFound(pp, false)\n\t}\n"},
-		{"proc.go", "func procresize(nprocs int32) *p {\n", "func procresize(nprocs int32) *p {\n\tif headwayBase != 0 {\n\t\theadwayGrow(uint32(nprocs))\n\t}\n"},
+		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif !headwayIdle {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif !headwayIdle {\n\t\theadwayFound(pp, false)\n\t}\n"},
+		{"proc.go", "func acquirepNoTrace(pp *p) {\n", "func acquirepNoTrace(pp *p) {\n\tif !headwayIdle {\n\t\theadwayFound(pp, false)\n\t}\n"},
+		{"proc.go", "func procresize(nprocs int32) *p {\n", "func procresize(nprocs int32) *p {\n\tif headwayFixed.base != 0 {\n\t\theadwayGrow(uint32(nprocs))\n\t}\n"},
 		// The P of who asked may be among those that go.
-		{"proc.go", "\t\t\tgp.m.p.ptr().m = 0\n", "\t\t\tif headwayOn != 0 {\n\t\t\t\theadwayStop()\n\t\t\t}\n\t\t\tgp.m.p.ptr().m = 0\n"},
-		{"proc.go", "\t\tpp.status = _Pidle\n\t\tacquirep(pp)\n", "\t\tpp.status = _Pidle\n\t\tacquirep(pp)\n\t\tif headwayOn != 0 {\n\t\t\theadwayRun(gp.m.curg, pp)\n\t\t}\n"},
+		{"proc.go", "\t\t\tgp.m.p.ptr().m = 0\n", "\t\t\tif !headwayIdle {\n\t\t\t\theadwayStop()\n\t\t\t}\n\t\t\tgp.m.p.ptr().m = 0\n"},
+		{"proc.go", "\t\tpp.status = _Pidle\n\t\tacquirep(pp)\n", "\t\tpp.status = _Pidle\n\t\tacquirep(pp)\n\t\tif !headwayIdle {\n\t\t\theadwayRun(gp.m.curg, pp)\n\t\t}\n"},
 
 		// A thief waits a little before it takes what its victim may be about to run.
-		{"proc.go", "\t\t\t\t\t\t\t\t\tusleep(3)\n", "\t\t\t\t\t\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\t\t\t\t\t\theadwayNap(3)\n\t\t\t\t\t\t\t\t\t} else {\n\t\t\t\t\t\t\t\t\t\tusleep(3)\n\t\t\t\t\t\t\t\t\t}\n"},
+		{"proc.go", "\t\t\t\t\t\t\t\t\tusleep(3)\n", "\t\t\t\t\t\t\t\t\tif !headwayIdle {\n\t\t\t\t\t\t\t\t\t\theadwayNap(3)\n\t\t\t\t\t\t\t\t\t} else {\n\t\t\t\t\t\t\t\t\t\tusleep(3)\n\t\t\t\t\t\t\t\t\t}\n"},
 
-		{"proc.go", "\t// Before we drop our P, make a snapshot of the allp slice,\n", "\tif headwayOn != 0 && headwayLinger(pp) {\n\t\tgoto top\n\t}\n\n\t// Before we drop our P, make a snapshot of the allp slice,\n"},
+		{"proc.go", "\t// Before we drop our P, make a snapshot of the allp slice,\n", "\tif !headwayIdle && headwayLinger(pp) {\n\t\tgoto top\n\t}\n\n\t// Before we drop our P, make a snapshot of the allp slice,\n"},
 
-		{"proc.go", "\tnmp.nextp.set(pp)\n\tnotewakeup(&nmp.park)\n", "\tnmp.nextp.set(pp)\n\tif headwayOn != 0 && pp != nil {\n\t\theadwayWoken(pp)\n\t}\n\tnotewakeup(&nmp.park)\n"},
+		{"proc.go", "\tnmp.nextp.set(pp)\n\tnotewakeup(&nmp.park)\n", "\tnmp.nextp.set(pp)\n\tif !headwayIdle && pp != nil {\n\t\theadwayWoken(pp)\n\t}\n\tnotewakeup(&nmp.park)\n"},
 
 		// System calls.
-		{"proc.go", "\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n", "\tif headwayOn != 0 {\n\t\theadwaySyscall()\n\t}\n\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n"},
-		{"proc.go", "func (s syscallingThread) releaseP(state uint32) {\n", "func (s syscallingThread) releaseP(state uint32) {\n\tif headwayOn != 0 {\n\t\theadwayRelease(s.pp, s.mp)\n\t}\n"},
-		{"proc.go", "\t\tpp := gp.m.p.ptr()\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n", "\t\tpp := gp.m.p.ptr()\n\t\tif headwayOn != 0 {\n\t\t\theadwayRelease(pp, gp.m)\n\t\t}\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n"},
-		{"proc.go", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\thandoffp(releasep())\n", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\tif headwayOn != 0 {\n\t\t\theadwaySyscallPay()\n\t\t\theadwayRelease(getg().m.p.ptr(), getg().m)\n\t\t}\n\t\thandoffp(releasep())\n"},
-		{"proc.go", "\t\t\t\tacquirepNoTrace(pp)\n\n", "\t\t\t\tacquirepNoTrace(pp)\n\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\theadwaySyscallBack()\n\t\t\t\t}\n\n"},
+		{"proc.go", "\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n", "\tif !headwayIdle {\n\t\theadwaySyscall()\n\t}\n\tfp := getcallerfp()\n\treentersyscall(sys.GetCallerPC(), sys.GetCallerSP(), fp)\n"},
+		{"proc.go", "func (s syscallingThread) releaseP(state uint32) {\n", "func (s syscallingThread) releaseP(state uint32) {\n\tif !headwayIdle {\n\t\theadwayRelease(s.pp, s.mp)\n\t}\n"},
+		{"proc.go", "\t\tpp := gp.m.p.ptr()\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n", "\t\tpp := gp.m.p.ptr()\n\t\tif !headwayIdle {\n\t\t\theadwayRelease(pp, gp.m)\n\t\t}\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n"},
+		{"proc.go", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\thandoffp(releasep())\n", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\tif !headwayIdle {\n\t\t\theadwaySyscallPay()\n\t\t\theadwayRelease(getg().m.p.ptr(), getg().m)\n\t\t}\n\t\thandoffp(releasep())\n"},
+		{"proc.go", "\t\t\t\tacquirepNoTrace(pp)\n\n", "\t\t\t\tacquirepNoTrace(pp)\n\t\t\t\tif !headwayIdle {\n\t\t\t\t\theadwaySyscallBack()\n\t\t\t\t}\n\n"},
 
 		// Who waits for a signal is woken by somebody who has paid, or by the outside: it owes nothing for the wait.
-		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n\t\t\t\t\tif headwayOn != 0 {\n\t\t\t\t\t\theadwayLift()\n\t\t\t\t\t}\n"},
+		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n\t\t\t\t\tif !headwayIdle {\n\t\t\t\t\t\theadwayLift()\n\t\t\t\t\t}\n"},
 
 		// Start-up.
 		{"proc.go", "\tlast := lastmoduledatap // grab before loop starts.", "\theadwayMain()\n\tlast := lastmoduledatap // grab before loop starts."},
 
 		// Timers run in virtual time.
 		{"time.go", "func (ts *timers) check(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {\n", `func (ts *timers) check(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {
-	if headwayOn == 0 || bubble != nil || ts.wakeTime() == 0 {
+	if headwayIdle || bubble != nil || ts.wakeTime() == 0 {
 		return ts.headwayCheck(now, bubble)
 	}
 	if now == 0 {
@@ -113,8 +113,8 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 
 		// The network poller.
 		{"netpoll_epoll.go", "linux.EpollWait(epfd, events[:], int32(len(events)), waitms)", "headwayEpoll(events[:], waitms, delay)"},
-		{"netpoll.go", "\tif rg != nil {\n\t\ttoRun.push(rg)\n\t}\n\tif wg != nil {\n\t\ttoRun.push(wg)\n\t}\n", "\tif rg != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayNetReady(rg, pd.fd, false)\n\t\t}\n\t\ttoRun.push(rg)\n\t}\n\tif wg != nil {\n\t\tif headwayOn != 0 {\n\t\t\theadwayNetReady(wg, pd.fd, true)\n\t\t}\n\t\ttoRun.push(wg)\n\t}\n"},
-		{"netpoll.go", "\t\t// Pretend it has not happened and retry.\n\t}\n\treturn pollNoError\n}\n", "\t\t// Pretend it has not happened and retry.\n\t}\n\tif headwayOn != 0 {\n\t\theadwayNetWoke()\n\t}\n\treturn pollNoError\n}\n"},
+		{"netpoll.go", "\tif rg != nil {\n\t\ttoRun.push(rg)\n\t}\n\tif wg != nil {\n\t\ttoRun.push(wg)\n\t}\n", "\tif rg != nil {\n\t\tif !headwayIdle {\n\t\t\theadwayNetReady(rg, pd.fd, false)\n\t\t}\n\t\ttoRun.push(rg)\n\t}\n\tif wg != nil {\n\t\tif !headwayIdle {\n\t\t\theadwayNetReady(wg, pd.fd, true)\n\t\t}\n\t\ttoRun.push(wg)\n\t}\n"},
+		{"netpoll.go", "\t\t// Pretend it has not happened and retry.\n\t}\n\treturn pollNoError\n}\n", "\t\t// Pretend it has not happened and retry.\n\t}\n\tif !headwayIdle {\n\t\theadwayNetWoke()\n\t}\n\treturn pollNoError\n}\n"},
 		{"netpoll.go", "\terrno := netpollopen(fd, pd)\n", "\theadwayForget(fd)\n\terrno := netpollopen(fd, pd)\n"},
 		{"netpoll.go", "\tnetpollclose(pd.fd)\n\tpollcache.free(pd)\n", "\tnetpollclose(pd.fd)\n\theadwayForget(pd.fd)\n\tpollcache.free(pd)\n"},
 
@@ -134,7 +134,7 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		// Lock and Unlock stay small enough to be inlined: who pays takes the slow path.
 		{"mutex.go", "\t// Fast path: grab unlocked mutex.\n\tif atomic", "\tif headwayIdle && atomic"},
 		{"mutex.go", "func (m *Mutex) lockSlow() {\n", `func (m *Mutex) lockSlow() {
-	if headwayOn != 0 {
+	if !headwayIdle {
 		headwayPay()
 		if atomic.CompareAndSwapInt32(&m.state, 0, mutexLocked) {
 			if race.Enabled {
@@ -159,8 +159,8 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		}
 	}
 `},
-		{"mutex.go", "\t\t\truntime_doSpin()\n\t\t\titer++\n", "\t\t\tif headwayOn == 0 {\n\t\t\t\truntime_doSpin()\n\t\t\t\titer++\n\t\t\t} else if headwaySpin() {\n\t\t\t\titer++\n\t\t\t}\n"},
-		{"mutex.go", "\t\t\t\tbreak // locked the mutex with CAS\n", "\t\t\t\tif headwayOn != 0 && iter > 0 {\n\t\t\t\t\theadwayLift()\n\t\t\t\t}\n\t\t\t\tbreak // locked the mutex with CAS\n"},
+		{"mutex.go", "\t\t\truntime_doSpin()\n\t\t\titer++\n", "\t\t\tif headwayIdle {\n\t\t\t\truntime_doSpin()\n\t\t\t\titer++\n\t\t\t} else if headwaySpin() {\n\t\t\t\titer++\n\t\t\t}\n"},
+		{"mutex.go", "\t\t\t\tbreak // locked the mutex with CAS\n", "\t\t\t\tif !headwayIdle && iter > 0 {\n\t\t\t\t\theadwayLift()\n\t\t\t\t}\n\t\t\t\tbreak // locked the mutex with CAS\n"},
 	},
 	"sync": {
 		{"waitgroup.go", "func (wg *WaitGroup) Add(delta int) {\n\t", "func (wg *WaitGroup) Add(delta int) {\n\t" + pay},
@@ -176,7 +176,7 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 	},
 	"internal/poll": {
 		// Not before it has the lock: another may be closing the file.
-		{"fd_mutex.go", "\treturn nil\n}\n\n// writeUnlock removes a reference from fd", "\tif headwayOn != 0 {\n\t\theadwayWrite(fd.Sysfd)\n\t}\n\treturn nil\n}\n\n// writeUnlock removes a reference from fd"},
+		{"fd_mutex.go", "\treturn nil\n}\n\n// writeUnlock removes a reference from fd", "\tif !headwayIdle {\n\t\theadwayWrite(fd.Sysfd)\n\t}\n\treturn nil\n}\n\n// writeUnlock removes a reference from fd"},
 		// Whoever has the right to read keeps the other readers waiting.
 		{"fd_mutex.go", "\t\t\t// Lock is free, acquire it.\n\t\t\t", "\t\t\t// Lock is free, acquire it.\n\t\t\t" + pay},
 		// Packets to and from many others on one socket.
@@ -199,11 +199,6 @@ func headwayLift()
 
 //go:linkname headwaySpin runtime.headwaySpin
 func headwaySpin() bool
-
-// headwayIdle is headwayOn == 0: one less for the inliner, which is what Unlock has left.
-//
-//go:linkname headwayIdle runtime.headwayIdle
-var headwayIdle bool
 
 // headwayUnpaid is no state of a mutex: nothing was done yet.
 const headwayUnpaid = -1 << 31
