@@ -36,6 +36,9 @@ func (c *cell) dead() bool {
 	return c.stuck >= 2 && c.stuck > c.pairs() || c.silent >= mute && c.silent > 3*c.pairs()
 }
 
+// known cells are sharper than is needed: time spent on them is lost to the others, and delays the program for nothing.
+func (c *cell) known() bool { return c.pairs() >= enough && c.half() < narrow/2 }
+
 // half is the widest half-interval over the metrics, in points.
 func (c *cell) half() float64 {
 	h := 0.0
@@ -273,7 +276,7 @@ func (t *trial) batch(o *Options) []*cell {
 	}
 	var more []*cell
 	for _, d := range t.cells {
-		if d != c && d.site == c.site && !d.dead() {
+		if d != c && d.site == c.site && !d.dead() && !d.known() {
 			more = append(more, d)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,32 @@ func TestLeading(t *testing.T) {
 	}
 	if !strings.Contains(tr.status(), "main.f9") {
 		t.Errorf("the status is %q", tr.status())
+	}
+}
+
+// A speed-up whose effect is known twice as well as is needed is not tried along with the site's others.
+func TestKnown(t *testing.T) {
+	o := defaults(Options{Package: "x"})
+	tr := newTrial(&o, 1, 1)
+	exact := tr.cells[len(tr.cells)-1]
+	for k := range enough {
+		for _, c := range tr.cells {
+			v := 50.0
+			if c != exact {
+				v += 10 * float64(k%2)
+			}
+			c.add(measured(100), measured(v), measured(100), 0, &o)
+		}
+		if k < enough-1 && exact.known() {
+			t.Errorf("%d pairs are enough", k+1)
+		}
+	}
+	for range 20 {
+		batch := tr.batch(&o)
+		if rest := batch[1:]; batch[0] != exact && (len(rest) != len(tr.cells)-2 || slices.Contains(rest, exact)) {
+			t.Errorf("after %d%%, %d others are tried", batch[0].speedup, len(rest))
+		}
+		tr.batches++
 	}
 }
 
