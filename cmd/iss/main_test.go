@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -130,7 +131,7 @@ var addresses = regexp.MustCompile(`^iss: (?:DNS on (\S+):(\d+), UDP|page and AP
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	all := append([]string{"--http", "127.0.0.1:0"}, args...)
 	if !slices.Contains(args, "--dns") {
-		all = append(all, "--dns", "127.0.0.1:0")
+		all = append(all, "--dns", servicePort(ts))
 	}
 	path := ""
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
@@ -186,6 +187,27 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Setenv("HTTP", m[3])
 		}
 	}
+}
+
+// servicePort is a free address for DNS below the ports that the system gives to clients. dig, too, asks for SO_REUSEPORT:
+// once in some ten thousand times it would get the server's own port, and its query back.
+func servicePort(ts *testscript.TestScript) string {
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		u, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
+		}
+		l, err := net.Listen("tcp", address)
+		u.Close()
+		if err != nil {
+			continue
+		}
+		l.Close()
+		return address
+	}
+	ts.Fatalf("no port is free")
+	return ""
 }
 
 // stop sends SIGTERM, waits for exit status 0 and writes what was said to the file said.
