@@ -64,6 +64,7 @@ func TestCapture(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var sent []uint64
 	for _, name := range []string{"client", "server"} {
 		f, err := os.Open(filepath.Join(dir, name))
 		if err != nil {
@@ -77,8 +78,13 @@ func TestCapture(t *testing.T) {
 		if len(a.Connections) != 1 || len(a.Warnings) > 0 {
 			t.Fatalf("%s: %d connections, %v", name, len(a.Connections), a.Warnings)
 		}
-		if c := a.Connections[0]; c.Down().Bytes != 80_000 || c.Down().Sent != 80_000 || c.Finished != 2 || c.Server != netip.AddrPortFrom(l.B.Addr, 80) {
+		// A busy machine acknowledges late, and the last segment is sent again.
+		if c := a.Connections[0]; c.Down().Bytes != 80_000 || c.Down().Sent < 80_000 || c.Finished != 2 || c.Server != netip.AddrPortFrom(l.B.Addr, 80) {
 			t.Errorf("%s: %d bytes of %d sent from %v, %d ends finished", name, c.Down().Bytes, c.Down().Sent, c.Server, c.Finished)
 		}
+		sent = append(sent, uint64(a.Connections[0].Down().Sent))
+	}
+	if sent[0] != sent[1] || sent[0] > 100_000 {
+		t.Errorf("on a path without loss the client has seen %d bytes and the server %d", sent[0], sent[1])
 	}
 }
