@@ -36,8 +36,8 @@ func (c *cell) dead() bool {
 	return c.stuck >= 2 && c.stuck > c.pairs() || c.silent >= mute && c.silent > 3*c.pairs()
 }
 
-// known cells are sharper than is needed: time spent on them is lost to the others, and delays the program for nothing.
-func (c *cell) known() bool { return c.pairs() >= enough && c.half() < narrow/2 }
+// known is whether there are enough pairs, and the half-interval is narrower than so many points.
+func (c *cell) known(half float64) bool { return c.pairs() >= enough && c.half() < half }
 
 // half is the widest half-interval over the metrics, in points.
 func (c *cell) half() float64 {
@@ -264,7 +264,8 @@ func (c *cell) add(before, change, after window, batch int, o *Options) {
 	}
 }
 
-// batch is a run of experiments on one site, which share their baselines.
+// batch is a run of experiments on one site, which share their baselines. Effects known twice as well as is needed have no
+// part in it: that time would be lost to the others, and delay the program for nothing.
 func (t *trial) batch(o *Options) []*cell {
 	c := t.next(o)
 	if c == nil {
@@ -276,7 +277,7 @@ func (t *trial) batch(o *Options) []*cell {
 	}
 	var more []*cell
 	for _, d := range t.cells {
-		if d != c && d.site == c.site && !d.dead() && !d.known() {
+		if d != c && d.site == c.site && !d.dead() && !d.known(narrow/2) {
 			more = append(more, d)
 		}
 	}
@@ -397,7 +398,7 @@ func (t *trial) leading(o *Options) map[*site]bool {
 // sharp is whether the intervals of a site are narrow enough.
 func sharp(cells []*cell) bool {
 	for _, c := range cells {
-		if !c.dead() && (c.pairs() < enough || c.half() >= narrow) {
+		if !c.dead() && !c.known(narrow) {
 			return false
 		}
 	}

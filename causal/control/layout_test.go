@@ -151,9 +151,9 @@ func TestAccounts(t *testing.T) {
 	}
 	// What other Ps look at before every effect is not beside what every switch of goroutines changes.
 	for name, at := range at {
-		shared := slices.Contains([]string{"seq", "acc", "since", "w", "place", "lastAt", "_"}, name)
-		if line := at / 64; shared && name != "_" && line != 0 || !shared && line == 0 {
-			t.Errorf("headwayP.%s is in cache line %d", name, line)
+		shared := slices.Contains([]string{"seq", "acc", "since", "w", "place", "lastAt"}, name)
+		if first := at < 64; first != shared && name != "_" {
+			t.Errorf("headwayP.%s is at %d", name, at)
 		}
 	}
 	if n > 256 {
