@@ -40,10 +40,10 @@ func (s *profiled) begin(ctx context.Context, p program) (_ duel, err error) {
 	if d.block, err = control.New(s.dir); err != nil {
 		return nil, err
 	}
-	if d.plain, err = start(ctx, s.binary(p.pkg, false), p.args, ""); err != nil {
+	if d.plain, err = start(ctx, s.binary(p.pkg, false), p, ""); err != nil {
 		return nil, err
 	}
-	if d.under, err = start(ctx, s.binary(p.pkg, true), p.args, control.Env+"="+d.block.Path); err != nil {
+	if d.under, err = start(ctx, s.binary(p.pkg, true), p, control.Env+"="+d.block.Path); err != nil {
 		return nil, err
 	}
 	if d.block.Pid() == 0 {
@@ -102,12 +102,13 @@ type process struct {
 }
 
 // start starts a program and lets it stand still as soon as it counts.
-func start(ctx context.Context, binary string, args []string, env string) (*process, error) {
+func start(ctx context.Context, binary string, what program, env string) (*process, error) {
 	at, err := symbol(binary, "main.operations")
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.CommandContext(ctx, binary, args...), counter: counter{at: at}, done: make(chan error, 1)}
+	p := &process{cmd: exec.CommandContext(ctx, binary, what.args...), counter: counter{at: at}, done: make(chan error, 1)}
+	p.cmd.Dir = what.dir
 	p.cmd.Stderr = &p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if env != "" {

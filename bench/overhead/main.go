@@ -81,6 +81,7 @@ type duel interface {
 
 type program struct {
 	name string
+	dir  string // where it is built and runs; "" is the current directory
 	pkg  string
 	args []string
 	// sites are functions that have marks, the first also counts as progress: "import/path Func". A real profile
@@ -89,19 +90,33 @@ type program struct {
 }
 
 var all = []program{
-	{"channel", programsPkg, []string{"channel"}, []string{"main volley", "main partner"}},
-	{"mutex", programsPkg, []string{"mutex"}, []string{"main outside", "main inside"}},
-	{"json", programsPkg, []string{"json"}, []string{"main order", "main decode", "main encode"}},
-	{"allocation", programsPkg, []string{"allocation"}, []string{"main grow"}},
-	{"http2", module + "/examples/http2", []string{"-in-process"}, []string{
+	small("channel", "main volley", "main partner"),
+	small("mutex", "main outside", "main inside"),
+	small("json", "main order", "main decode", "main encode"),
+	small("allocation", "main grow"),
+	{"http2", "", module + "/examples/http2", []string{"-in-process"}, []string{
 		"main (*server).home", "crypto/tls (*Conn).Write", "crypto/tls (*Conn).Read", "net/http (*Transport).RoundTrip",
 	}},
+	sweet("bleve", "github.com/blevesearch/bleve/v2/analysis TokenFrequency", "github.com/blevesearch/bleve/v2/analysis (*DefaultAnalyzer).Analyze"),
+	sweet("esbuild", "github.com/evanw/esbuild/internal/js_parser Parse", "github.com/evanw/esbuild/internal/js_printer Print"),
+	sweet("etcd", "go.etcd.io/etcd/server/v3/etcdserver (*EtcdServer).Put", "go.etcd.io/etcd/server/v3/etcdserver (*EtcdServer).applyEntries"),
+	sweet("lua", "github.com/yuin/gopher-lua (*LState).getField"),
+	sweet("markdown", "gitlab.com/golang-commonmark/markdown ParserInline.Tokenize", "gitlab.com/golang-commonmark/markdown ParserBlock.Tokenize"),
 }
 
-const (
-	module      = "github.com/headway-lab/headway"
-	programsPkg = module + "/bench/overhead/programs"
-)
+const module = "github.com/headway-lab/headway"
+
+// small is one of the programs beside this one: each does one thing only.
+func small(name string, sites ...string) program {
+	return program{name, "", module + "/bench/overhead/programs", []string{name}, sites}
+}
+
+// sweet is one of those that were chosen by others. They have a module of their own: the main one does
+// not depend on theirs.
+func sweet(name string, sites ...string) program {
+	const suite = module + "/bench/overhead/suite"
+	return program{name, "bench/overhead/suite", suite + "/" + name, nil, append([]string{suite + "/loop done"}, sites...)}
+}
 
 func main() {
 	if len(os.Args) > 1 {
@@ -151,6 +166,9 @@ func measure(ctx context.Context, o options, only, file string) (missed bool, er
 		return false, err
 	}
 	defer os.RemoveAll(dir)
+	if err := os.Setenv("TMPDIR", dir); err != nil { // programs are killed, and leave their files
+		return false, err
+	}
 	var s subject = &profiled{dir: dir, programs: chosen}
 	started := time.Now()
 	fmt.Fprintln(os.Stderr, "building")

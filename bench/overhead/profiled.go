@@ -35,11 +35,12 @@ func (s *profiled) build(ctx context.Context) error {
 	ids := uint32(0)
 	configs := map[string]*instrument.Config{}
 	points := map[string]uint32{}
+	dirs := map[string]string{}
 	for _, p := range s.programs {
 		c := configs[p.pkg]
 		if c == nil {
 			c = &instrument.Config{Packages: map[string][]instrument.Mark{}}
-			configs[p.pkg] = c
+			configs[p.pkg], dirs[p.pkg] = c, p.dir
 		}
 		for i, site := range p.sites {
 			pkg, name, ok := strings.Cut(site, " ")
@@ -58,7 +59,7 @@ func (s *profiled) build(ctx context.Context) error {
 		}
 	}
 	for pkg, c := range configs {
-		if err := s.goBuild(ctx, s.binary(pkg, false), pkg, nil, nil); err != nil {
+		if err := s.goBuild(ctx, dirs[pkg], s.binary(pkg, false), pkg, nil, nil); err != nil {
 			return err
 		}
 		file := filepath.Join(s.dir, filepath.Base(pkg)+".json")
@@ -66,15 +67,16 @@ func (s *profiled) build(ctx context.Context) error {
 		if err := c.Write(file); err != nil {
 			return err
 		}
-		if err := s.goBuild(ctx, s.binary(pkg, true), pkg, flags, []string{instrument.ConfigEnv + "=" + file}); err != nil {
+		if err := s.goBuild(ctx, dirs[pkg], s.binary(pkg, true), pkg, flags, []string{instrument.ConfigEnv + "=" + file}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *profiled) goBuild(ctx context.Context, out, pkg string, flags, env []string) error {
+func (s *profiled) goBuild(ctx context.Context, dir, out, pkg string, flags, env []string) error {
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", out}, flags...), pkg)...)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	if b, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w\n%s", pkg, err, b)

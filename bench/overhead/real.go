@@ -18,19 +18,21 @@ func (d *done) add(n int64, t time.Duration) { d.n, d.seconds = d.n+float64(n), 
 // profile conducts a profile as headway profile does, of sites that it chooses itself and with its usual speed-ups. Before each
 // window the program stands still for a turn of the ordinary build.
 func (s *profiled) profile(ctx context.Context, p program, d time.Duration, seed uint64) (map[state]done, error) {
-	plain, err := start(ctx, s.binary(p.pkg, false), p.args, "")
-	if err != nil {
-		return nil, err
-	}
-	defer plain.end()
-	var stocks, bases, all done
-	under := &counter{}
+	var (
+		stocks, bases, all done
+		plain              *process
+		under              = &counter{}
+	)
 	defer func() {
+		if plain != nil {
+			plain.end()
+		}
 		if under.memory != nil {
 			under.memory.Close()
 		}
 	}()
-	_, err = causal.Run(ctx, causal.Options{
+	_, err := causal.Run(ctx, causal.Options{
+		Dir:        p.dir,
 		Package:    p.pkg,
 		Args:       p.args,
 		Throughput: []string{strings.Replace(p.sites[0], " ", ".", 1)},
@@ -44,6 +46,12 @@ func (s *profiled) profile(ctx context.Context, p program, d time.Duration, seed
 			}
 			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 				return err
+			}
+			if plain == nil { // not earlier: while the profile is built, its requests would time out
+				var err error
+				if plain, err = start(ctx, s.binary(p.pkg, false), p, ""); err != nil {
+					return err
+				}
 			}
 			n, took, err := plain.turn(turn)
 			if err != nil {
