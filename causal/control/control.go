@@ -119,14 +119,15 @@ func Now() int64 {
 	return ts.Nano()
 }
 
-// Debt is the global debt in ns at time now.
+// Debt is the global debt in ns at time now: the highest count of a P that there has been.
 func (b *Block) Debt(now int64) int64 {
-	debt := b.signed(offExt).Load() + b.signed(offAway).Load()
+	raised := func(base, since, w int64) int64 { return base + max(0, now-since)*w>>16 }
+	debt := b.signed(offAway).Load()
 	if b.word(offAways).Load() != 0 {
 		for i := 0; i < maxAway; i++ {
-			at := offAwayAt + i*24
-			if since, w := b.signed(at+8).Load(), b.signed(at+16).Load(); since != 0 && now > since {
-				debt += (now - since) * w >> 16
+			at := offAwayAt + i*atAwayNext
+			if since := b.signed(at + atAwaySince).Load(); since != 0 {
+				debt = max(debt, raised(b.signed(at+atAwayBase).Load(), since, b.signed(at+atAwayW).Load()))
 			}
 		}
 	}
@@ -135,18 +136,18 @@ func (b *Block) Debt(now int64) int64 {
 		seq := (*atomic.Uint32)(unsafe.Pointer(&b.mem[at]))
 		for try := 0; ; try++ {
 			q := seq.Load()
-			acc, since, w := b.signed(at+8).Load(), b.signed(at+16).Load(), b.signed(at+24).Load()
+			high, since, w, base := b.signed(at+8).Load(), b.signed(at+16).Load(), b.signed(at+24).Load(), b.signed(at+atBase).Load()
 			if q&1 == 0 && q == seq.Load() || try > 1e5 {
-				debt += acc
-				if since != 0 && now > since {
-					debt += (now - since) * w >> 16
+				debt = max(debt, high)
+				if since != 0 {
+					debt = max(debt, raised(base, since, w))
 				}
 				break
 			}
 			wait(try)
 		}
 	}
-	return debt
+	return debt + b.signed(offExt).Load()
 }
 
 // Paid is how long the Ps have stood still, in ns, and how often.

@@ -157,7 +157,8 @@ func TestDebt(t *testing.T) {
 	b.signed(offP + 256 + 8).Store(7)   // finished
 	b.signed(offP + 256 + 16).Store(10) // since 10, at a quarter
 	b.signed(offP + 256 + 24).Store(One / 4)
-	for now, want := range map[int64]int64{0: 1056, 10: 1056, 14: 1057, 410: 1156} {
+	b.signed(offP + 256 + atBase).Store(30)
+	for now, want := range map[int64]int64{0: 1049, 10: 1049, 14: 1049, 90: 1049, 94: 1050, 410: 1129} {
 		if got := b.Debt(now); got != want {
 			t.Errorf("at %d the debt is %d, want %d", now, got, want)
 		}
@@ -183,10 +184,11 @@ func TestSequence(t *testing.T) {
 			default:
 			}
 			pseq.Add(1)
-			b.signed(offP + 8).Store(i)
+			b.signed(offP + 8).Store(1000 + i)
 			b.signed(offP + 16).Store(1)
 			b.signed(offP + 24).Store((1000 - i%1000) * One)
-			b.signed(offP + 8).Store(i % 1000)
+			b.signed(offP + atBase).Store(i % 1000)
+			b.signed(offP + 8).Store(0)
 			pseq.Add(1)
 			cseq.Add(1)
 			b.counter(0, 0, uint64(i), i, i)

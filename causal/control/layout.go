@@ -44,9 +44,16 @@ const (
 	size     = offRing + ring*record
 
 	// Within the account of a P.
+	atBase   = 48
 	atPaid   = 88
 	atPays   = 96
 	atCounts = 64
+
+	// Within that of a thread without one.
+	atAwaySince = 8
+	atAwayW     = 16
+	atAwayBase  = 24
+	atAwayNext  = 32
 
 	// What the program does, in the word at offOn.
 	flagCharges = 1

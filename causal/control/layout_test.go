@@ -144,20 +144,24 @@ func TestAccounts(t *testing.T) {
 		return out, sizes.Sizeof(s)
 	}
 	at, n := offsets("headwayP")
-	for name, want := range map[string]int64{"seq": 0, "acc": 8, "since": 16, "w": 24, "cseq": atCounts, "paid": atPaid, "pays": atPays} {
+	for name, want := range map[string]int64{"seq": 0, "high": 8, "since": 16, "w": 24, "base": atBase, "cseq": atCounts, "paid": atPaid, "pays": atPays} {
 		if got, ok := at[name]; !ok || got != want {
 			t.Errorf("headwayP.%s is at %d (%v), want %d", name, got, ok, want)
 		}
 	}
 	// What other Ps look at before every effect is not beside what every switch of goroutines changes.
 	for name, at := range at {
-		shared := slices.Contains([]string{"seq", "acc", "since", "w", "place", "lastAt"}, name)
+		shared := slices.Contains([]string{"seq", "high", "since", "w", "place", "lastAt", "base"}, name)
 		if first := at < 64; first != shared && name != "_" {
 			t.Errorf("headwayP.%s is at %d", name, at)
 		}
 	}
 	if n > 256 {
 		t.Errorf("headwayP has %d bytes, 256 fit", n)
+	}
+	at, n = offsets("headwayAway")
+	if at["since"] != atAwaySince || at["w"] != atAwayW || at["base"] != atAwayBase || n != atAwayNext || offAwayAt+maxAway*n > offW {
+		t.Errorf("headwayAway is %v, %d bytes", at, n)
 	}
 	at, n = offsets("headwayCounter")
 	if at["n"] != 0 || at["sumv"] != 8 || at["last"] != 16 || n != 32 {
