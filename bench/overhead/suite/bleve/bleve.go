@@ -16,11 +16,12 @@ var operations loop.Operations
 func main() { loop.Run(&operations, index) }
 
 // index is one goroutine that adds documents to an index in memory, in batches, whose own goroutines merge
-// and persist them; an operation is a batch. After a while it begins with a new one.
+// and persist them; an operation is a batch. It begins with a new one often: in a larger index an operation takes longer, and
+// the two that are compared are not as far at the same time.
 func index() (func() error, int, error) {
 	const (
 		batch   = 4
-		batches = 1000
+		batches = 50
 	)
 	text, err := os.ReadFile("../../../docs/sim.md") // from where the program runs, the module
 	if err != nil {
