@@ -477,6 +477,40 @@ func TestFewerProcessors(t *testing.T) {
 	}
 }
 
+// Processors that are in the site at the same time do not wait for each other: the common clock goes late by no more than
+// each of them is made faster, so it never goes backward.
+func TestAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	p, _ := accounted(t, "testdata/atonce", &instrument.Config{Packages: map[string][]instrument.Mark{
+		"example.org/atonce": {{Kind: instrument.Site, ID: 1, Func: "work"}},
+	}})
+	const weight = control.One / 4 * 3
+	p.block.SetWeight(1, weight)
+	var first, begun, debt, now int64
+	for limit := time.After(time.Minute); begun == 0 || now-begun < int64(300*time.Millisecond); {
+		select {
+		case <-p.done:
+			t.Fatal(p.err)
+		case <-limit:
+			t.Fatal("nobody is in the site")
+		case <-time.After(10 * time.Millisecond):
+		}
+		now = control.Now()
+		debt = p.block.Debt(now)
+		if begun == 0 && debt > 0 {
+			first, begun = debt, now
+		}
+	}
+	// It is read a little later than the time.
+	most := (control.Now()-begun)*weight>>16 + int64(100*time.Microsecond)
+	if grown := debt - first; grown > most || grown < most/4 {
+		t.Errorf("the debt has grown by %v in %v, want at most %v, and nearly that", time.Duration(grown), time.Duration(now-begun), time.Duration(most))
+	}
+}
+
 // A client that waits for answers is held up once for what was inserted while it waited, one that keeps a schedule of its own
 // every time for all that was.
 func TestOpen(t *testing.T) {

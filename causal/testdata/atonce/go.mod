@@ -1,0 +1,3 @@
+module example.org/atonce
+
+go 1.26
