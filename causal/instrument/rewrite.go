@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -19,7 +20,7 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 	var marks []Mark
 	marks = append(marks, conf.Packages[path]...)
 	changes := map[string][]edit{}
-	var extra []string
+	var extra []source
 	if std {
 		for _, e := range edits[path] {
 			changes[e.file] = append(changes[e.file], e)
@@ -132,12 +133,8 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 		out[i] = dst
 	}
 	if path == "runtime" {
-		for _, name := range []string{"headway.go", "headway_" + goarch() + ".go"} {
-			b, err := sources.ReadFile("hooks/" + name + ".txt")
-			if err != nil {
-				return dir, nil, fmt.Errorf("linux/%s is not supported; amd64 and arm64 are", goarch())
-			}
-			extra = append(extra, string(b))
+		if extra, err = hooks(); err != nil {
+			return dir, nil, err
 		}
 	} else {
 		src := "package " + pkgName + "\n\nimport _ \"unsafe\"\n"
@@ -150,20 +147,49 @@ func rewrite(args []string, importPath string, conf *Config) (dir string, out []
 		if isProgress {
 			src += progressDecls
 		}
-		extra = append(extra, src)
+		extra = append(extra, source{"headway0.go", src})
 	}
 	where := ""
 	if len(files) > 0 {
 		where = filepath.Dir(args[files[0]]) + "/"
 	}
-	for n, src := range extra {
-		dst := filepath.Join(dir, fmt.Sprintf("headway%d.go", n))
-		if err := os.WriteFile(dst, []byte("//line "+where+"headway"+fmt.Sprint(n)+".go:1:1\n"+src), 0o600); err != nil {
+	for _, e := range extra {
+		dst := filepath.Join(dir, e.name)
+		if err := os.WriteFile(dst, []byte("//line "+where+e.name+":1:1\n"+e.text), 0o600); err != nil {
 			return dir, nil, err
 		}
 		out = append(out, dst)
 	}
 	return dir, out, nil
+}
+
+// source is a file that is added to a package.
+type source struct{ name, text string }
+
+// hooks are the files that are added to package runtime, for the architecture that is built for.
+func hooks() (all []source, err error) {
+	entries, err := sources.ReadDir("hooks")
+	if err != nil {
+		return nil, err
+	}
+	found := false
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".go.txt")
+		arch := strings.TrimPrefix(name, "headway_")
+		if !ok || arch != goarch() && slices.Contains(architectures, arch) {
+			continue
+		}
+		b, err := sources.ReadFile("hooks/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		found = found || arch == goarch()
+		all = append(all, source{name + ".go", string(b)})
+	}
+	if !found {
+		return nil, fmt.Errorf("linux/%s is not supported; amd64 and arm64 are", goarch())
+	}
+	return all, nil
 }
 
 // assemble adds our assembly, if there is some for this architecture, to that of package runtime.
