@@ -32,12 +32,18 @@ func (i Interval) String() string {
 
 func (i Interval) contains(x float64) bool { return i.Low <= x && x <= i.High }
 
+// half is how many points the interval reaches to its farther side.
+func (i Interval) half() float64 { return max(i.High-i.Percent, i.Percent-i.Low) }
+
 // Editor measures the effect of really shortening a site.
 type Editor struct {
 	Dir    string        // where the built programs are
 	RunFor time.Duration // of one run
 	Rounds int
-	Iters  float64 // loop iterations a microsecond, the same for every run
+	// Where an interval is wider than Sure points either way there are more rounds, up to Most.
+	Sure  float64
+	Most  int
+	Iters float64 // loop iterations a microsecond, the same for every run
 	// Patience is how long the runs of one cell may be repeated because someone else
 	// used the processors meanwhile. After that disturbed runs count too.
 	Patience time.Duration
@@ -98,13 +104,13 @@ func calibrate(ctx context.Context, dir string) (float64, error) {
 }
 
 // Measure runs the program as it is and with the site shortened by each of the
-// speed-ups, in turn, Rounds times, and compares within each round. It also says how much
+// speed-ups, in turn, Rounds times or until the answer is sure, and compares within each round. It also says how much
 // of the machine others used.
 func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Duration, speedups []int) (map[int]Interval, float64, error) {
 	r := &runs{Editor: e, p: p, s: s, step: step, until: time.Now().Add(e.Patience)}
 	logs := map[int][]float64{}
 	var last error
-	for round := range e.Rounds {
+	for round := 0; round < e.Rounds || round < e.Most && !e.sure(logs); round++ {
 		base, err := r.calm(ctx, 0, round)
 		for _, d := range speedups {
 			var t float64
@@ -135,6 +141,16 @@ func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Durati
 		others += o / float64(len(r.others))
 	}
 	return effects, others, nil
+}
+
+// sure says whether all effects are known as well as asked.
+func (e Editor) sure(logs map[int][]float64) bool {
+	for _, l := range logs {
+		if interval(l).half() > e.Sure {
+			return false
+		}
+	}
+	return true
 }
 
 // calm gives the time per operation, or the mean latency, of a run that had the machine to

@@ -77,6 +77,7 @@ type options struct {
 	duration time.Duration
 	editFor  time.Duration
 	rounds   int
+	sure     float64
 	patience time.Duration
 	predict  bool
 	coz      string
@@ -98,6 +99,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.DurationVar(&o.duration, "duration", 20*time.Second, "of one profile")
 	fs.DurationVar(&o.editFor, "edit-for", 1500*time.Millisecond, "of one run of a real edit")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
+	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, until it is known to so many points (0: no more than -rounds)")
 	fs.DurationVar(&o.patience, "patience", 20*time.Second, "how long a cell's real edits may be repeated while others use the machine")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
@@ -165,6 +167,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-edit-for %v must be positive", o.editFor)
 	case o.patience < 0:
 		return o, fmt.Errorf("-patience %v must not be negative", o.patience)
+	case !(o.sure >= 0):
+		return o, fmt.Errorf("-sure %v must not be negative", o.sure)
 	case o.rounds < 0 || o.rounds == 1:
 		return o, fmt.Errorf("-rounds %d: 0, or at least 2 for an interval", o.rounds)
 	}
@@ -278,6 +282,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 
 	results := Results{Schema: 1, Started: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU(), ItersPerUs: iters}
 	editor := Editor{Dir: dir, RunFor: o.editFor, Rounds: o.rounds, Iters: iters, Patience: o.patience}
+	if o.sure > 0 {
+		editor.Sure, editor.Most = o.sure, 8*o.rounds
+	}
 	header(stdout, results)
 	for _, c := range cells {
 		rows, err := measure(ctx, c, o, editor, predictor, cozzer, cozNote)

@@ -38,6 +38,8 @@ func TestWrongArguments(t *testing.T) {
 		{"-duration 0s", "-duration"},
 		{"-edit-for -1s", "-edit-for"},
 		{"-patience -1s", "-patience"},
+		{"-sure -1", "-sure"},
+		{"-sure NaN", "-sure"},
 		{"-nosuch", "nosuch"},
 		{"pipeline", "unexpected argument"},
 	} {
