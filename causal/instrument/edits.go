@@ -33,7 +33,7 @@ func headwayPay()
 var edits = map[string][]edit{
 	"runtime": {
 		// The goroutine's own clock and site.
-		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint16\n\n\t// valgrindStackID"},
+		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint16\n\theadwayFree bool\n\n\t// valgrindStackID"},
 
 		// Goroutines start, stop, become ready.
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif !headwayIdle {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
@@ -72,8 +72,8 @@ var edits = map[string][]edit{
 		{"proc.go", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\thandoffp(releasep())\n", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\tif !headwayIdle {\n\t\t\theadwaySyscallPay()\n\t\t\theadwayRelease(getg().m.p.ptr(), getg().m)\n\t\t}\n\t\thandoffp(releasep())\n"},
 		{"proc.go", "\t\t\t\tacquirepNoTrace(pp)\n\n", "\t\t\t\tacquirepNoTrace(pp)\n\t\t\t\tif !headwayIdle {\n\t\t\t\t\theadwaySyscallBack()\n\t\t\t\t}\n\n"},
 
-		// Who waits for a signal is woken by somebody who has paid, or by the outside: it owes nothing for the wait.
-		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n\t\t\t\t\tif !headwayIdle {\n\t\t\t\t\t\theadwayLift()\n\t\t\t\t\t}\n"},
+		// Who waits for a signal is woken by somebody who has paid, or by the outside: it owes nothing for the wait, however it was spent.
+		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n", "\t\t\t\t\tgetg().headwayFree = true\n\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n\t\t\t\t\tgetg().headwayFree = false\n\t\t\t\t\tif !headwayIdle {\n\t\t\t\t\t\theadwayLift()\n\t\t\t\t\t}\n"},
 
 		// Start-up.
 		{"proc.go", "\tlast := lastmoduledatap // grab before loop starts.", "\theadwayMain()\n\tlast := lastmoduledatap // grab before loop starts."},
