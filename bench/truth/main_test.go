@@ -216,6 +216,22 @@ func TestInterval(t *testing.T) {
 	}
 }
 
+func TestSure(t *testing.T) {
+	narrow, wide := []float64{-.10, -.11, -.10}, []float64{-.10, -.30, -.10} // to 1.3 points, and to some 30
+	for _, c := range []struct {
+		logs map[int][]float64
+		want bool
+	}{
+		{map[int][]float64{25: narrow, 50: narrow}, true},
+		{map[int][]float64{25: narrow, 50: wide}, false},
+		{map[int][]float64{25: narrow, 50: narrow[:1]}, false},
+	} {
+		if got := (Editor{Sure: 3}).sure(c.logs); got != c.want {
+			t.Errorf("%v: sure is %v", c.logs, got)
+		}
+	}
+}
+
 func TestCozProfile(t *testing.T) {
 	const profile = "startup\ttime=1\n" +
 		"experiment\tselected=sites.go:100\tspeedup=0.50\tduration=500000000\tselected-samples=90\n" +
