@@ -33,7 +33,7 @@ func headwayPay()
 var edits = map[string][]edit{
 	"runtime": {
 		// The goroutine's own clock and site.
-		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint16\n\theadwayFree bool\n\n\t// valgrindStackID"},
+		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint16\n\theadwayWaited int64\n\theadwayFree bool\n\n\t// valgrindStackID"},
 
 		// Goroutines start, stop, become ready.
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif !headwayIdle {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
@@ -51,7 +51,7 @@ var edits = map[string][]edit{
 		{"proc.go", "func Gosched() {\n\t", "func Gosched() {\n\t" + pay},
 		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif !headwayIdle {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
 
-		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif !headwayIdle {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif !headwayIdle {\n\t\theadwayFound(pp, false)\n\t}\n"},
+		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif !headwayIdle {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif !headwayIdle {\n\t\theadwayLooks(pp)\n\t}\n"},
 		{"proc.go", "func acquirepNoTrace(pp *p) {\n", "func acquirepNoTrace(pp *p) {\n\tif !headwayIdle {\n\t\theadwayFound(pp, false)\n\t}\n"},
 		{"proc.go", "func procresize(nprocs int32) *p {\n", "func procresize(nprocs int32) *p {\n\tif headwayFixed.base != 0 {\n\t\theadwayGrow(uint32(nprocs))\n\t}\n"},
 		// The P of who asked may be among those that go.
@@ -71,6 +71,13 @@ var edits = map[string][]edit{
 		{"proc.go", "\t\tpp := gp.m.p.ptr()\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n", "\t\tpp := gp.m.p.ptr()\n\t\tif !headwayIdle {\n\t\t\theadwayRelease(pp, gp.m)\n\t\t}\n\t\tpp.m = 0\n\t\tgp.m.p = 0\n"},
 		{"proc.go", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\thandoffp(releasep())\n", "\t\t\ttrace.GoSysCall()\n\t\t}\n\t\tif !headwayIdle {\n\t\t\theadwaySyscallPay()\n\t\t\theadwayRelease(getg().m.p.ptr(), getg().m)\n\t\t}\n\t\thandoffp(releasep())\n"},
 		{"proc.go", "\t\t\t\tacquirepNoTrace(pp)\n\n", "\t\t\t\tacquirepNoTrace(pp)\n\t\t\t\tif !headwayIdle {\n\t\t\t\t\theadwaySyscallBack()\n\t\t\t\t}\n\n"},
+
+		// The monitor takes processors from system calls that it has met twice: its steps are of virtual time.
+		{"proc.go", "\t\tusleep(delay)\n", "\t\tif !headwayIdle {\n\t\t\theadwayStep(delay)\n\t\t} else {\n\t\t\tusleep(delay)\n\t\t}\n"},
+
+		// What was inserted during a system call is waited for inside it, while others may take the processor.
+		{"proc.go", "\tgp.waitsince = 0\n\n\tif sched.stopwait == freezeStopWait {\n", "\tgp.waitsince = 0\n\tif !headwayIdle {\n\t\tsystemstack(headwaySyscallEnds)\n\t}\n\n\tif sched.stopwait == freezeStopWait {\n"},
+		{"proc.go", "\t\tpp.syscalltick++\n\n\t\t// Garbage collector isn't running (since we are),\n", "\t\tpp.syscalltick++\n\t\tif gp.headwayWaited != 0 {\n\t\t\theadwayWaitedOut(gp, pp)\n\t\t}\n\n\t\t// Garbage collector isn't running (since we are),\n"},
 
 		// Who waits for a signal is woken by somebody who has paid, or by the outside: it owes nothing for the wait, however it was spent.
 		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n", "\t\t\t\t\tgetg().headwayFree = true\n\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n\t\t\t\t\tgetg().headwayFree = false\n\t\t\t\t\tif !headwayIdle {\n\t\t\t\t\t\theadwayLift()\n\t\t\t\t\t}\n"},
