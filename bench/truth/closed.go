@@ -23,6 +23,15 @@ type Program struct {
 	Open  bool   // clients outside send by a schedule of their own
 	Long  bool   // arrivals are random: twice the time for the same precision
 	Limit string // what of it headway documents that it cannot see; the goals leave it out
+	Far   bool   // it talks to another process, which is part of what is measured
+}
+
+// limit is why the goals leave the program out at this step; "" if they do not.
+func (p Program) limit(step time.Duration) string {
+	if p.Limit == "" && p.Far && step < ms1 {
+		return "another process: how often it sleeps changes with how soon it is asked, waking it takes as long as the step, and nothing there is virtual"
+	}
+	return p.Limit
 }
 
 // Site is a function whose cost is varied. Time is the time per operation (or mean
@@ -89,7 +98,7 @@ var Programs = []Program{
 	// The wait does not shrink: a + wait.
 	{Name: "compute-sleep", Does: "A 5, then sleep 5", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 	{Name: "peer-inside", Does: "A 5, then wait 5 for a TCP peer in the process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
-	{Name: "peer-process", Does: "A 5, then wait 5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "peer-process", Far: true, Does: "A 5, then wait 5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 
 	// Stages run at the same time; in the long run the slower one sets the pace, with
 	// any buffer.
@@ -140,16 +149,16 @@ var Programs = []Program{
 	// long step, because the timer rounds shorter gaps to a millisecond.
 	{Name: "open-loop-latency", Does: "the same: mean latency", Run: "open-loop", Latency: true, Long: true, Steps: allSteps, Ideal: ms10,
 		Sites: []Site{siteA(md1)}},
-	{Name: "open-loop-connections-latency", Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
+	{Name: "open-loop-connections-latency", Far: true, Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
 		Open: true, Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
 	{Name: "open-loop-process-latency", Does: "the same with all of them on one connection", Run: "open-loop-process", Latency: true, Long: true,
 		Limit: "a client outside that sends by a schedule of its own, several requests at once on one connection", Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
 
 	// The client waits .4 between an answer and its next request: a + b + .4.
-	{Name: "client-process", Does: "A .4 and B .2 for a client in another process that waits .4", Steps: allSteps, Ideal: ms1,
+	{Name: "client-process", Far: true, Does: "A .4 and B .2 for a client in another process that waits .4", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
-	{Name: "client-process-reader", Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-reader", Far: true, Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
 	// Three operations take a + .9: two processors are enough for three goroutines that each want one for a quarter of the time.
@@ -158,15 +167,15 @@ var Programs = []Program{
 
 	// While one asks the peer the other works, if it has not to wait for its own answer: two operations take a + .9, or, on
 	// one processor, 2a if that is more.
-	{Name: "peer-process-two", Does: "two goroutines on one processor: A .3, then ask a peer in another process that needs .9", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "peer-process-two", Far: true, Does: "two goroutines on one processor: A .3, then ask a peer in another process that needs .9", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return max(.3*left, (.3*left+.9)/2) })}},
 
 	// One processor, always with a request in hand, unless the client, who needs .2 for each, is slower.
-	{Name: "client-process-limit", Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-limit", Far: true, Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return max(a+b, .2) })},
 
 	// Three clients, each with a cycle of a + .75; the processor has time for all of them.
-	{Name: "client-process-packets", Does: "A .25 on one processor for three clients of one UDP socket, each of which waits .75", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-packets", Far: true, Does: "A .25 on one processor for three clients of one UDP socket, each of which waits .75", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
 
 	// The lock is held from 0 to b. If A takes at least that long, the lock is free

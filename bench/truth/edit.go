@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/headway-lab/headway/bench/truth/harness"
@@ -60,6 +61,21 @@ type runs struct {
 	step   time.Duration
 	until  time.Time // end of the patience
 	others []float64 // percent of the machine that others used, of each run that counts
+	sleeps map[int][]float64
+}
+
+// outcome is what one run showed.
+type outcome struct {
+	time   float64 // ns per operation, or the mean latency
+	others float64 // percent of the machine that others used meanwhile
+	sleeps float64 // how often a thread went to sleep, per operation; its child process's are among them
+}
+
+// Edits is what really shortening a site did.
+type Edits struct {
+	Effects map[int]Interval // by percent
+	Others  float64          // percent of the machine that others used
+	Sleeps  map[int]float64  // per operation, by percent; 0 is the program as it is
 }
 
 // build compiles the programs that the cells need, once.
@@ -104,10 +120,9 @@ func calibrate(ctx context.Context, dir string) (float64, error) {
 }
 
 // Measure runs the program as it is and with the site shortened by each of the
-// speed-ups, in turn, Rounds times or until the answer is sure, and compares within each round. It also says how much
-// of the machine others used.
-func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Duration, speedups []int) (map[int]Interval, float64, error) {
-	r := &runs{Editor: e, p: p, s: s, step: step, until: time.Now().Add(e.Patience)}
+// speed-ups, in turn, Rounds times or until the answer is sure, and compares within each round.
+func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Duration, speedups []int) (Edits, error) {
+	r := &runs{Editor: e, p: p, s: s, step: step, until: time.Now().Add(e.Patience), sleeps: map[int][]float64{}}
 	logs := map[int][]float64{}
 	var last error
 	for round := 0; round < e.Rounds || round < e.Most && !e.sure(logs); round++ {
@@ -124,23 +139,22 @@ func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Durati
 			logs[d] = append(logs[d], math.Log(t/base))
 		}
 		if ctx.Err() != nil {
-			return nil, 0, ctx.Err()
+			return Edits{}, ctx.Err()
 		}
 	}
 	for _, d := range speedups {
 		if len(logs[d]) < 2 {
-			return nil, 0, last
+			return Edits{}, last
 		}
 	}
-	effects := map[int]Interval{}
+	out := Edits{map[int]Interval{}, mean(r.others), map[int]float64{}}
 	for d, l := range logs {
-		effects[d] = interval(l)
+		out.Effects[d] = interval(l)
 	}
-	others := 0.
-	for _, o := range r.others {
-		others += o / float64(len(r.others))
+	for d, n := range r.sleeps {
+		out.Sleeps[d] = mean(n)
 	}
-	return effects, others, nil
+	return out, nil
 }
 
 // sure says whether all effects are known as well as asked.
@@ -156,18 +170,19 @@ func (e Editor) sure(logs map[int][]float64) bool {
 // calm gives the time per operation, or the mean latency, of a run that had the machine to
 // itself, or when patience is at an end the least disturbed of those it tried.
 func (r *runs) calm(ctx context.Context, edit, round int) (float64, error) {
-	best, least := 0., math.Inf(1)
+	best := outcome{others: math.Inf(1)}
 	for {
-		t, others, err := r.run(ctx, edit, round)
-		if err == nil && others < least {
-			best, least = t, others
+		o, err := r.run(ctx, edit, round)
+		if err == nil && o.others < best.others {
+			best = o
 		}
-		if err == nil && others <= disturbed || !time.Now().Before(r.until) || ctx.Err() != nil {
-			if math.IsInf(least, 1) {
+		if err == nil && o.others <= disturbed || !time.Now().Before(r.until) || ctx.Err() != nil {
+			if math.IsInf(best.others, 1) {
 				return 0, err
 			}
-			r.others = append(r.others, least)
-			return best, nil
+			r.others = append(r.others, best.others)
+			r.sleeps[edit] = append(r.sleeps[edit], best.sleeps)
+			return best.time, nil
 		}
 		r.waitForCalm(ctx)
 	}
@@ -188,7 +203,7 @@ func (r *runs) waitForCalm(ctx context.Context) {
 }
 
 // run is one run, disturbed or not.
-func (r *runs) run(ctx context.Context, edit, round int) (t, others float64, err error) {
+func (r *runs) run(ctx context.Context, edit, round int) (o outcome, err error) {
 	e, p, s, step := r.Editor, r.p, r.s, r.step
 	ctx, cancel := context.WithTimeout(ctx, e.RunFor+20*time.Second)
 	defer cancel()
@@ -204,22 +219,32 @@ func (r *runs) run(ctx context.Context, edit, round int) (t, others float64, err
 	after, _ := limits.Processors()
 	busy, took := after-before, time.Since(began)
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s with %s shortened by %d%%: %w %s", p.Name, s.Name, edit, err, bytes.TrimSpace(stderr.Bytes()))
+		return outcome{}, fmt.Errorf("%s with %s shortened by %d%%: %w %s", p.Name, s.Name, edit, err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	var rep harness.Report
 	if err := json.Unmarshal(out, &rep); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", p.Name, err)
+		return outcome{}, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	own := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() + time.Duration(rep.ChildSeconds*1e9)
-	others = max(0, 100*float64(busy-own)/float64(took)/float64(runtime.NumCPU()))
-	t = rep.NsPerOp
+	o.others = max(0, 100*float64(busy-own)/float64(took)/float64(runtime.NumCPU()))
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		o.sleeps = float64(u.Nvcsw) / float64(took) * rep.NsPerOp
+	}
+	o.time = rep.NsPerOp
 	if p.Latency {
-		t = rep.LatencyNs
+		o.time = rep.LatencyNs
 	}
-	if t <= 0 {
-		return 0, 0, fmt.Errorf("%s: nothing was measured", p.Name)
+	if o.time <= 0 {
+		return outcome{}, fmt.Errorf("%s: nothing was measured", p.Name)
 	}
-	return t, others, nil
+	return o, nil
+}
+
+func mean(x []float64) (m float64) {
+	for _, v := range x {
+		m += v / float64(len(x))
+	}
+	return m
 }
 
 // interval is the mean of the logarithms of ratios with its 95% t-interval, as percent.

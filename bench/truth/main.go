@@ -320,7 +320,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 	rows := make([]Row, len(o.speedups))
 	for i, d := range o.speedups {
 		rows[i] = Row{Program: c.program.Name, Step: c.step.String(), Site: c.site.Name, Speedup: d, Metric: c.program.metric(),
-			Closed: c.site.Closed(float64(d)), Ideal: c.step >= c.program.Ideal, Limit: c.program.Limit, CozNote: cozNote, Load: load()}
+			Closed: c.site.Closed(float64(d)), Ideal: c.step >= c.program.Ideal, Limit: c.program.limit(c.step), CozNote: cozNote, Load: load()}
 	}
 	var failed error
 	note := func(what string, err error) {
@@ -330,12 +330,13 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		}
 	}
 	if o.rounds > 0 {
-		effects, others, err := e.Measure(ctx, c.program, c.site, c.step, o.speedups)
+		edits, err := e.Measure(ctx, c.program, c.site, c.step, o.speedups)
 		if err != nil {
 			note("real edit", err)
 		}
 		for i := range rows {
-			rows[i].Edit, rows[i].Others = get(effects, rows[i].Speedup), others
+			rows[i].Edit, rows[i].Others = get(edits.Effects, rows[i].Speedup), edits.Others
+			rows[i].Sleeps = []float64{edits.Sleeps[0], edits.Sleeps[rows[i].Speedup]}
 		}
 	}
 	if p != nil && ctx.Err() == nil {

@@ -42,6 +42,7 @@ type Row struct {
 	CozNote   string    `json:"coz_note,omitempty"` // why there is no Coz
 	Load      float64   `json:"load"`               // of the machine when the cell began
 	Others    float64   `json:"others"`             // percent of the machine that others used during the real edits
+	Sleeps    []float64 `json:"sleeps,omitempty"`   // how often threads go to sleep in an operation, as it is and edited: what waking them costs is no virtual matter
 	Notes     []string  `json:"notes,omitempty"`
 }
 
@@ -78,6 +79,15 @@ func agrees(a, b Interval) bool {
 	return b.Percent-a.Percent <= math.Hypot(a.High-a.Percent, b.Percent-b.Low)
 }
 
+// surely is by how many points the prediction is off at least: the error less the uncertainty of both.
+func (r *Row) surely() float64 {
+	half := r.Predicted.half()
+	if r.TruthFrom == "real edit" {
+		half = math.Hypot(half, r.Edit.half())
+	}
+	return max(0, math.Abs(*r.Error)-half)
+}
+
 // The goals that a profile has to meet.
 const (
 	goalMean     = 2.  // points
@@ -99,6 +109,9 @@ type Summary struct {
 	SharpOver   int     `json:"sharp_over"`   // how many of them are off by more than the goal for the worst
 	Limits      int     `json:"limits"`       // rows that the goals leave out
 	LimitError  float64 `json:"limit_error"`  // their mean absolute error
+	LimitOver   int     `json:"limit_over"`   // how many of them are off by more than the goal for the worst
+	Over        int     `json:"over"`         // rows off by more than that
+	OverSure    int     `json:"over_sure"`    // those of them where even the intervals are further apart than that
 	EditAgainst float64 `json:"edit_against"` // mean absolute difference of real edits and closed forms where both should agree and nobody disturbed
 	Edits       int     `json:"edits"`        // how many those are
 	CozRows     int     `json:"coz_rows"`
@@ -115,6 +128,9 @@ func (r *Results) summarize() {
 			if row.Error != nil {
 				s.Limits++
 				s.LimitError += math.Abs(*row.Error)
+				if math.Abs(*row.Error) > goalWorst {
+					s.LimitOver++
+				}
 			}
 		} else if row.Error != nil {
 			s.Predicted++
@@ -122,6 +138,12 @@ func (r *Results) summarize() {
 			if math.Abs(*row.Error) >= math.Abs(s.WorstError) {
 				s.WorstError = *row.Error
 				s.Worst = fmt.Sprintf("%s %s %s at %d%%", row.Program, row.Step, row.Site, row.Speedup)
+			}
+			if math.Abs(*row.Error) > goalWorst {
+				s.Over++
+				if !*row.Agrees && row.surely() > goalWorst {
+					s.OverSure++
+				}
 			}
 			if row.TruthFrom != "real edit" || row.Edit.High-row.Edit.Low <= 2*goalWorst {
 				s.Sharp++
@@ -265,11 +287,12 @@ func printSummary(w io.Writer, s Summary) {
 	fmt.Fprintf(w, "predictions (%d of %d rows)\n", s.Predicted, s.Rows)
 	fmt.Fprintf(w, "  mean absolute error  %5.1f points  goal %.0f    %s\n", s.MeanError, goalMean, mark(s.MeanError <= goalMean))
 	fmt.Fprintf(w, "  worst error          %+5.1f points  goal %.0f    %s  (%s)\n", s.WorstError, goalWorst, mark(math.Abs(s.WorstError) <= goalWorst), s.Worst)
+	fmt.Fprintf(w, "    %d rows over %.0f points, %d of them beyond what is uncertain of either\n", s.Over, goalWorst, s.OverSure)
 	fmt.Fprintf(w, "  intervals covering   %5.0f %%       goal %.0f   %s\n", s.Coverage, goalCoverage, mark(s.Coverage >= goalCoverage))
 	fmt.Fprintf(w, "    if the real edits were exact %3.0f %%\n", s.Points)
 	fmt.Fprintf(w, "  where the truth is known to 5 points (%d rows): mean %.1f points, %d rows over %.0f\n", s.Sharp, s.SharpError, s.SharpOver, goalWorst)
 	if s.Limits > 0 {
-		fmt.Fprintf(w, "  left out: %d rows of documented limits, mean absolute error %.1f points\n", s.Limits, s.LimitError)
+		fmt.Fprintf(w, "  left out: %d rows of documented limits, mean absolute error %.1f points, %d over %.0f\n", s.Limits, s.LimitError, s.LimitOver, goalWorst)
 	}
 	if s.Predicted < s.Rows {
 		fmt.Fprintf(w, "  %d rows have no prediction: MISSED\n", s.Rows-s.Predicted)
