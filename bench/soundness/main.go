@@ -3,7 +3,7 @@
 // delayed; and with a mark in every function and statement of the tests and of
 // all that they import, of which every second is the site.
 //
-//	go run ./bench/soundness [-v] [packages...]
+//	go run ./bench/soundness [-v] [-run REGEXP] [packages...]
 //
 // Without packages: internal/sync, sync, time, os, net/http and runtime.
 package main
@@ -29,7 +29,7 @@ import (
 
 // skips are tests whose subject is what headway changes, by package.
 var skips = map[string]string{
-	// It asserts the size of type g, which has four more words.
+	// It asserts the size of type g, which has some words more.
 	"runtime": "^TestSizeof$",
 }
 
@@ -50,6 +50,7 @@ func main() {
 	flag.StringVar(&b.goCmd, "go", "go", "the go command")
 	flag.StringVar(&b.gcflags, "gcflags", "", "for the compiler: with all=-N defer statements are made otherwise")
 	flag.DurationVar(&b.limit, "timeout", 10*time.Minute, "for one package")
+	flag.StringVar(&b.only, "run", "", "only tests whose names match this")
 	only := flag.String("mode", "all", "idle, delayed, marked or all")
 	flag.Parse()
 	if *only != "all" && !slices.Contains(modes, *only) {
@@ -77,6 +78,7 @@ func main() {
 // bench is how the tests are built and run.
 type bench struct {
 	goCmd, gcflags string
+	only           string // of the tests
 	self, dir      string // this program, and where to put others
 	limit          time.Duration
 	verbose        bool
@@ -151,6 +153,9 @@ var verdict = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 // test runs one test binary and summarizes it.
 func (b *bench) test(ctx context.Context, src, bin, pkg, mode string) (bool, string) {
 	args := []string{"-test.short", "-test.v", "-test.timeout=" + b.limit.String()}
+	if b.only != "" {
+		args = append(args, "-test.run="+b.only)
+	}
 	skip := []string{}
 	if s := skips[pkg]; s != "" {
 		skip = append(skip, s)
