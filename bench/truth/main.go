@@ -99,7 +99,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.DurationVar(&o.duration, "duration", 20*time.Second, "of one profile")
 	fs.DurationVar(&o.editFor, "edit-for", 1500*time.Millisecond, "of one run of a real edit")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
-	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, until it is known to so many points (0: no more than -rounds)")
+	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to four times, until it is known to so many points (0: no more than asked)")
 	fs.DurationVar(&o.patience, "patience", 20*time.Second, "how long a cell's real edits may be repeated while others use the machine")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
@@ -344,7 +344,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		if c.program.Long {
 			d *= 2
 		}
-		effects, err := p.Predict(ctx, Job{c.program, c.site, c.step, e.Iters, o.speedups, d})
+		effects, err := predict(ctx, p, Job{c.program, c.site, c.step, e.Iters, o.speedups, d, 1}, o.sure)
 		if err != nil {
 			note("prediction", err)
 		}

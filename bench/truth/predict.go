@@ -24,12 +24,51 @@ type Job struct {
 	Iters    float64
 	Speedups []int
 	Duration time.Duration
+	Seed     uint64
 }
 
 // Predictor says what a site's speed-ups would do without shortening it. It may return
 // some answers together with an error.
 type Predictor interface {
 	Predict(ctx context.Context, j Job) (map[int]Interval, error)
+}
+
+// profiles is how many profiles of a cell there may be until it is known well enough.
+const profiles = 4
+
+// predict asks again for those speed-ups that are not known to sure points either way; 0 asks once. What it says of one
+// is the mean, weighted by the intervals, of all profiles: whether there is another depends on how wide they are alone.
+func predict(ctx context.Context, p Predictor, j Job, sure float64) (map[int]Interval, error) {
+	all := map[int]Interval{}
+	for ask := j; ; ask.Seed++ {
+		effects, err := p.Predict(ctx, ask)
+		for d, e := range effects {
+			if before, ok := all[d]; ok {
+				e = pool(before, e)
+			}
+			all[d] = e
+		}
+		ask.Speedups = nil
+		for _, d := range j.Speedups {
+			if e, ok := all[d]; ok && sure > 0 && e.half() > sure {
+				ask.Speedups = append(ask.Speedups, d)
+			}
+		}
+		if err != nil || len(ask.Speedups) == 0 || ask.Seed+1 >= j.Seed+profiles {
+			return all, err
+		}
+	}
+}
+
+// pool is the mean of two estimates of the same, weighted by the inverse of their variances. They are pooled as logarithms,
+// in which a ratio's interval is even.
+func pool(a, b Interval) Interval {
+	l := func(percent float64) float64 { return math.Log1p(max(percent, -99.9) / 100) }
+	width := func(i Interval) float64 { return max(l(i.High)-l(i.Low), 1e-6) / 2 }
+	wa, wb := 1/(width(a)*width(a)), 1/(width(b)*width(b))
+	mid, half := (wa*l(a.Percent)+wb*l(b.Percent))/(wa+wb), 1/math.Sqrt(wa+wb)
+	percent := func(x float64) float64 { return 100 * math.Expm1(min(x, 50)) }
+	return Interval{percent(mid), percent(mid - half), percent(mid + half), a.N + b.N}
 }
 
 // profiler predicts with headway's causal profiler.
@@ -49,7 +88,7 @@ func (p profiler) Predict(ctx context.Context, j Job) (map[int]Interval, error) 
 		Speedups: j.Speedups,
 		Duration: j.Duration,
 		Open:     j.Program.Open,
-		Seed:     1,
+		Seed:     j.Seed,
 		Stdout:   io.Discard,
 		Stderr:   &stderr,
 	}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+)
+
+// wide is a predictor whose intervals are so wide at each speed-up; it notes what it was asked.
+type wide struct {
+	half  map[int]float64
+	asked [][]int
+	seeds []uint64
+	err   error
+}
+
+func (w *wide) Predict(_ context.Context, j Job) (map[int]Interval, error) {
+	w.asked, w.seeds = append(w.asked, j.Speedups), append(w.seeds, j.Seed)
+	out := map[int]Interval{}
+	for _, d := range j.Speedups {
+		out[d] = Interval{-10, -10 - w.half[d], -10 + w.half[d], 5}
+	}
+	return out, w.err
+}
+
+func TestPredict(t *testing.T) {
+	half := map[int]float64{25: 1, 50: 3, 75: 20}
+	for _, c := range []struct {
+		sure float64
+		err  error
+		want [][]int
+	}{
+		{0, nil, [][]int{{25, 50, 75}}},
+		{30, nil, [][]int{{25, 50, 75}}},
+		{2.5, nil, [][]int{{25, 50, 75}, {50, 75}, {75}, {75}}},
+		{2.5, errors.New("no progress"), [][]int{{25, 50, 75}}},
+	} {
+		w := &wide{half: half, err: c.err}
+		got, err := predict(t.Context(), w, Job{Speedups: []int{25, 50, 75}, Seed: 7}, c.sure)
+		if !errors.Is(err, c.err) || len(got) != 3 || !reflect.DeepEqual(w.asked, c.want) {
+			t.Errorf("sure %v: %v, asked for %v, want %v; %v", c.sure, got, w.asked, c.want, err)
+		}
+		for i, s := range w.seeds {
+			if s != uint64(7+i) {
+				t.Errorf("seeds %v", w.seeds)
+			}
+		}
+		if n := len(c.want); n == 4 && (got[75].N != 20 || got[75].half() > 12 || got[75].half() < 8) {
+			t.Errorf("four intervals of 20 points either way give %+v", got[75])
+		}
+	}
+}
+
+// Pooling two is right where theory gives the answer: equal ones have the mean in the middle and an interval smaller by the
+// square root of 2, and one that is known ten times as well as the other counts a hundred times as much.
+func TestPool(t *testing.T) {
+	log := func(mid, half float64) Interval {
+		p := func(x float64) float64 { return 100 * math.Expm1(x) }
+		return Interval{p(mid), p(mid - half), p(mid + half), 1}
+	}
+	for _, c := range []struct{ a, b, want Interval }{
+		{log(-.5, .1), log(-.3, .1), log(-.4, .1/math.Sqrt2)},
+		{log(0, .01), log(1.01, .1), log(.01, .1/math.Sqrt(101))},
+	} {
+		got := pool(c.a, c.b)
+		if math.Abs(got.Percent-c.want.Percent) > 1e-6 || math.Abs(got.Low-c.want.Low) > 1e-6 || math.Abs(got.High-c.want.High) > 1e-6 || got.N != 2 {
+			t.Errorf("%v and %v give %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}
