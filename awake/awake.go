@@ -4,9 +4,11 @@
 // virtual machine more; how long depends on how long it has slept. A program
 // whose work is shorter than that is timed by its wake-ups: making a part of it
 // faster can make it slower. Package awake takes that out of a measurement, as
-// the kernel parameter idle=poll would, without touching the machine: on every
-// processor a process of the idle scheduling class runs in circles, and any
-// other work displaces it at once.
+// the kernel parameter idle=poll would, without touching the machine for longer.
+// Where it may, it has the kernel's own idle loop poll. Elsewhere a process of the
+// idle scheduling class runs in circles on every processor, and any other work
+// displaces it at once; but a processor with such a process is not always taken for
+// an idle one, so that now and then two threads share a processor beside it.
 package awake
 
 import (
@@ -31,15 +33,25 @@ const Arg = "stay-awake"
 // Main does not run itself for ever.
 const mark = "HEADWAY_AWAKE"
 
-// Keeper is the processes that keep the processors awake.
-type Keeper struct{ cmds []*exec.Cmd }
+// Keeper is what keeps the processors awake: a request to the kernel, or processes.
+type Keeper struct {
+	latency *os.File
+	cmds    []*exec.Cmd
+}
 
-// Start runs one process for every processor that this one may use, until Stop.
-// They also end when this process ends.
+// Start keeps the processors awake that this process may use, until Stop or until this process ends.
 func Start() (*Keeper, error) {
 	if os.Getenv(mark) != "" {
 		return nil, errors.New("this program does not call awake.Main")
 	}
+	if f, err := holdLatency(latencyFile, statesGlob); err == nil {
+		return &Keeper{latency: f}, nil
+	}
+	return run()
+}
+
+// run starts a process for each processor.
+func run() (*Keeper, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
@@ -69,8 +81,12 @@ func Start() (*Keeper, error) {
 	return k, nil
 }
 
-// Stop ends them.
+// Stop lets them sleep again.
 func (k *Keeper) Stop() {
+	if k.latency != nil {
+		k.latency.Close()
+		k.latency = nil
+	}
 	for _, c := range k.cmds {
 		c.Process.Kill()
 	}

@@ -19,12 +19,12 @@ func TestMain(m *testing.M) {
 }
 
 // Every processor gets one process, of the idle class, that runs; Stop ends them all.
-func TestStart(t *testing.T) {
+func TestRun(t *testing.T) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		t.Skip(err)
 	}
-	k, err := Start()
+	k, err := run()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,17 +13,18 @@ const (
 	longest  = time.Second
 	brief    = 200 * time.Millisecond // the longest where clients that wait for nobody are held up by a part of it
 	visits   = 10                     // the fewest in a window, on average
+	plenty   = 100                    // so many where there is time for them
 )
 
 // settle is how long a window waits after a change, in wall-clock time, when
-// visits come every per. Rates follow a change at once; a queue's latency
-// follows within its relaxation time, (1-sqrt(load))^-2 services (Kleinrock,
+// visits come every per. Rates follow a change once the operations in flight have
+// ended, of which there may be twenty; a queue's latency follows within its relaxation time, (1-sqrt(load))^-2 services (Kleinrock,
 // Queueing Systems 1, 2.11): twelve at load .5, of which three make 5 %.
 func (r *runner) settle(per time.Duration) time.Duration {
 	if slices.ContainsFunc(r.metrics, func(m *metric) bool { return m.latency }) {
 		return min(max(30*per, 10*time.Millisecond), 300*time.Millisecond)
 	}
-	return min(max(10*per, 10*time.Millisecond), 100*time.Millisecond)
+	return min(max(20*per, 10*time.Millisecond), 200*time.Millisecond)
 }
 
 // calibrate chooses the length of a window by the noise of this program on
@@ -54,7 +55,10 @@ func (r *runner) calibrate(ctx context.Context) error {
 	if r.o.Open {
 		most = brief
 	}
+	// How far the operations in flight have got differs between a baseline and an experiment, and is all work that is done and
+	// not counted, or the other way round. In calm, between baselines, that is not seen.
 	floor := min(max(shortest, visits*per), most)
+	floor = max(floor, min(plenty*per, most, r.affordable()/2))
 	ceiling := max(floor, min(most, r.affordable()))
 	r.window = min(max(floor, 100*time.Millisecond), ceiling)
 	block := floor / 2

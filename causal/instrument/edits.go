@@ -75,6 +75,9 @@ var edits = map[string][]edit{
 		// The monitor takes processors from system calls that it has met twice: its steps are of virtual time.
 		{"proc.go", "\t\tusleep(delay)\n", "\t\tif !headwayIdle {\n\t\t\theadwayStep(delay)\n\t\t} else {\n\t\t\tusleep(delay)\n\t\t}\n"},
 
+		// Nor do slices end by real time: who pays would be displaced before it is done, and the finished work of many wait uncounted.
+		{"proc.go", "\t\tif retake(now) != 0 {\n", "\t\tslice := now\n\t\tif !headwayIdle {\n\t\t\tslice -= headwayDebt(now)\n\t\t}\n\t\tif retake(slice) != 0 {\n"},
+
 		// What was inserted during a system call is waited for inside it, while others may take the processor.
 		{"proc.go", "\tgp.waitsince = 0\n\n\tif sched.stopwait == freezeStopWait {\n", "\tgp.waitsince = 0\n\tif !headwayIdle {\n\t\tsystemstack(headwaySyscallEnds)\n\t}\n\n\tif sched.stopwait == freezeStopWait {\n"},
 		{"proc.go", "\t\tpp.syscalltick++\n\n\t\t// Garbage collector isn't running (since we are),\n", "\t\tpp.syscalltick++\n\t\tif gp.headwayWaited != 0 {\n\t\t\theadwayWaitedOut(gp, pp)\n\t\t}\n\n\t\t// Garbage collector isn't running (since we are),\n"},
