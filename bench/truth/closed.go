@@ -179,14 +179,15 @@ var Programs = []Program{
 		Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
 
 	// The lock is held from 0 to b. If A takes at least that long, the lock is free
-	// again. If not, .7 of other work follows. The operation ends when both sides are
-	// done. So A from 25% on: 1.225, 1.05, .875, .7 against .7. With B shorter nothing changes.
-	{Name: "trylock", Does: "A .7, then TryLock of a lock held for B .68; if taken, back off .7", Steps: allSteps, Ideal: ms10,
-		Sites: both(.7, .68, func(a, b float64) float64 {
+	// again. If not, 2.1 of other work follow. The operation ends when both sides are
+	// done. So A from 25% on: 3.675, 3.15, 2.625, 2.1 against 2.1. With B shorter nothing changes. At 50 us the two are 5 us
+	// apart, and from 25% on 21 and more: less, and it is wake-ups that decide who comes first.
+	{Name: "trylock", Does: "A 2.1, then TryLock of a lock held for B 2; if taken, back off 2.1", Steps: allSteps, Ideal: ms10,
+		Sites: both(2.1, 2, func(a, b float64) float64 {
 			if a >= b {
 				return a
 			}
-			return max(a+.7, b)
+			return max(a+2.1, b)
 		})},
 
 	// Work of a + b, rounded up to whole ticks.

@@ -273,7 +273,7 @@ var simulated = map[string]func(w *world, a, b float64){
 			p.join(func(p *proc) { p.work(b) }, func(p *proc) {
 				p.work(a)
 				if p.w.now < heldUntil {
-					p.work(.7)
+					p.work(2.1)
 				}
 			})
 			p.progress()

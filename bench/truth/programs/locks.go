@@ -121,10 +121,10 @@ func cond(c harness.Config) {
 }
 
 // trylock gets slower when A gets faster. Each step, a holder takes the lock and keeps
-// it for B (.68). At the same time A (.7) runs, then the lock is tried: it is free
-// again. A faster A finds it taken and backs off, which costs .7 of other work.
+// it for B (2). At the same time A (2.1) runs, then the lock is tried: it is free
+// again. A faster A finds it taken and backs off, which costs 2.1 of other work.
 func trylock(c harness.Config) {
-	na, nb, penalty := c.A(.7), c.B(.68), c.Other(.7)
+	na, nb, penalty := c.A(2.1), c.B(2), c.Other(2.1)
 	var mu sync.Mutex
 	// held has room, so that the holder goes on at once and it is A that a slow wake-up
 	// delays: later still than the end of B.
