@@ -152,5 +152,5 @@ func trend(cells []*cell, metric int, confidence float64) effect.Effect {
 		base = append(base, 1)
 		changed = append(changed, math.Exp(s.xy/s.xx))
 	}
-	return effect.Paired(base, changed, confidence, 0)
+	return effect.PairedShared(base, changed, confidence, 0, method)
 }

@@ -145,7 +145,7 @@ func TestKnown(t *testing.T) {
 			}
 			c.add(measured(100), measured(v), measured(100), 0, &o)
 		}
-		if k < enough-1 && exact.known(narrow/2) {
+		if k < enough-1 && exact.settled() {
 			t.Errorf("%d pairs are enough", k+1)
 		}
 	}
@@ -206,7 +206,7 @@ func TestAdd(t *testing.T) {
 	for range 10 {
 		c.add(measured(90), measured(50), measured(110), 0, &o)
 	}
-	if c.pairs() != 10 || c.base[0][0] != 100 || c.changed[0][0] != 50 || c.best() > -49 || c.best() < -51 || c.half() > 1 {
+	if c.pairs() != 10 || c.base[0][0] != 100 || c.changed[0][0] != 50 || c.best() > -49 || c.best() < -51 || widest(c.own) > 1e-9 || math.Abs(c.half()-1.2) > .05 {
 		t.Errorf("%d pairs of %v and %v: %g within %g", c.pairs(), c.base, c.changed, c.best(), c.half())
 	}
 }

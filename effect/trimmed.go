@@ -47,6 +47,19 @@ func trimmed(x []float64) location {
 	return l
 }
 
+// shared adds an error that all samples have in common, for an interval of that confidence. The samples are logarithms of ratios,
+// and sd is its standard deviation in the unit of the ratio.
+func (l location) shared(sd, confidence float64) location {
+	if sd > 0 && l.n >= MinN {
+		sd *= math.Exp(-l.mean)
+		l.se = math.Hypot(l.se, sd*studentQuantile(confidence, normal)/studentQuantile(confidence, l.df))
+	}
+	return l
+}
+
+// normal is so many degrees of freedom that Student's t is the normal distribution, to six digits.
+const normal = 1e6
+
 // winsorised is the sum of squared deviations of sorted x after the cut
 // smallest and largest have been replaced by their nearest kept neighbours.
 func winsorised(x []float64, cut int) float64 {

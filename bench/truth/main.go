@@ -78,6 +78,7 @@ type options struct {
 	editFor  time.Duration
 	rounds   int
 	sure     float64
+	profiles int
 	patience time.Duration
 	predict  bool
 	coz      string
@@ -100,6 +101,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.DurationVar(&o.editFor, "edit-for", 1500*time.Millisecond, "of one run of a real edit")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
 	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to four times, until it is known to so many points (0: no more than asked)")
+	fs.IntVar(&o.profiles, "profiles", 1, "how often each cell is profiled at least; with more than one the summary says by how much they differ")
 	fs.DurationVar(&o.patience, "patience", 20*time.Second, "how long a cell's real edits may be repeated while others use the machine")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
@@ -167,6 +169,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-edit-for %v must be positive", o.editFor)
 	case o.patience < 0:
 		return o, fmt.Errorf("-patience %v must not be negative", o.patience)
+	case o.profiles < 1:
+		return o, fmt.Errorf("-profiles %d must be at least 1", o.profiles)
 	case !(o.sure >= 0):
 		return o, fmt.Errorf("-sure %v must not be negative", o.sure)
 	case o.rounds < 0 || o.rounds == 1:
@@ -344,12 +348,15 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		if c.program.Long {
 			d *= 2
 		}
-		effects, err := predict(ctx, p, Job{c.program, c.site, c.step, e.Iters, o.speedups, d, 1}, o.sure)
+		effects, each, err := predict(ctx, p, Job{c.program, c.site, c.step, e.Iters, o.speedups, d, 1}, o.profiles, o.sure)
 		if err != nil {
 			note("prediction", err)
 		}
 		for i := range rows {
 			rows[i].Predicted = get(effects, rows[i].Speedup)
+			if p := each[rows[i].Speedup]; len(p) > 1 {
+				rows[i].Profiles = p
+			}
 		}
 	}
 	if z != nil && ctx.Err() == nil {

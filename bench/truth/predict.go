@@ -36,17 +36,22 @@ type Predictor interface {
 // profiles is how many profiles of a cell there may be until it is known well enough.
 const profiles = 4
 
-// predict asks again for those speed-ups that are not known to sure points either way; 0 asks once. What it says of one
-// is the mean, weighted by the intervals, of all profiles: whether there is another depends on how wide they are alone.
-func predict(ctx context.Context, p Predictor, j Job, sure float64) (map[int]Interval, error) {
-	all := map[int]Interval{}
-	for ask := j; ; ask.Seed++ {
+// predict asks at least so many times as least says, and again for those speed-ups that are not known to sure points either
+// way; 0 asks no more. What it says of one is the mean, weighted by the intervals, of all profiles: whether there is another
+// depends on how wide they are alone. It also gives the profiles one by one.
+func predict(ctx context.Context, p Predictor, j Job, least int, sure float64) (map[int]Interval, map[int][]Interval, error) {
+	all, each := map[int]Interval{}, map[int][]Interval{}
+	for ask, n := j, 1; ; ask.Seed, n = ask.Seed+1, n+1 {
 		effects, err := p.Predict(ctx, ask)
 		for d, e := range effects {
+			each[d] = append(each[d], e)
 			if before, ok := all[d]; ok {
 				e = pool(before, e)
 			}
 			all[d] = e
+		}
+		if err == nil && n < least {
+			continue
 		}
 		ask.Speedups = nil
 		for _, d := range j.Speedups {
@@ -54,8 +59,8 @@ func predict(ctx context.Context, p Predictor, j Job, sure float64) (map[int]Int
 				ask.Speedups = append(ask.Speedups, d)
 			}
 		}
-		if err != nil || len(ask.Speedups) == 0 || ask.Seed+1 >= j.Seed+profiles {
-			return all, err
+		if err != nil || len(ask.Speedups) == 0 || n >= profiles {
+			return all, each, err
 		}
 	}
 }

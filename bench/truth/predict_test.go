@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -27,18 +28,24 @@ func (w *wide) Predict(_ context.Context, j Job) (map[int]Interval, error) {
 
 func TestPredict(t *testing.T) {
 	half := map[int]float64{25: 1, 50: 3, 75: 20}
+	all := []int{25, 50, 75}
 	for _, c := range []struct {
-		sure float64
-		err  error
-		want [][]int
+		least int
+		sure  float64
+		err   error
+		want  [][]int
 	}{
-		{0, nil, [][]int{{25, 50, 75}}},
-		{30, nil, [][]int{{25, 50, 75}}},
-		{2.5, nil, [][]int{{25, 50, 75}, {50, 75}, {75}, {75}}},
-		{2.5, errors.New("no progress"), [][]int{{25, 50, 75}}},
+		{1, 0, nil, [][]int{all}},
+		{1, 30, nil, [][]int{all}},
+		{1, 2.5, nil, [][]int{all, {50, 75}, {75}, {75}}},
+		{1, 2.5, errors.New("no progress"), [][]int{all}},
+		{3, 0, nil, [][]int{all, all, all}},
+		{3, 2.5, nil, [][]int{all, all, all, {75}}},
+		{5, 2.5, nil, [][]int{all, all, all, all, all}},
+		{3, 0, errors.New("no progress"), [][]int{all}},
 	} {
 		w := &wide{half: half, err: c.err}
-		got, err := predict(t.Context(), w, Job{Speedups: []int{25, 50, 75}, Seed: 7}, c.sure)
+		got, each, err := predict(t.Context(), w, Job{Speedups: all, Seed: 7}, c.least, c.sure)
 		if !errors.Is(err, c.err) || len(got) != 3 || !reflect.DeepEqual(w.asked, c.want) {
 			t.Errorf("sure %v: %v, asked for %v, want %v; %v", c.sure, got, w.asked, c.want, err)
 		}
@@ -47,7 +54,12 @@ func TestPredict(t *testing.T) {
 				t.Errorf("seeds %v", w.seeds)
 			}
 		}
-		if n := len(c.want); n == 4 && (got[75].N != 20 || got[75].half() > 12 || got[75].half() < 8) {
+		for d, p := range each {
+			if asked := slices.ContainsFunc(c.want[len(p)-1:], func(w []int) bool { return slices.Contains(w, d) }); !asked || len(c.want) > len(p) && slices.Contains(c.want[len(p)], d) {
+				t.Errorf("%d profiles of %d %%, asked for %v", len(p), d, c.want)
+			}
+		}
+		if n := len(c.want); c.least == 1 && n == 4 && (got[75].N != 20 || got[75].half() > 12 || got[75].half() < 8) {
 			t.Errorf("four intervals of 20 points either way give %+v", got[75])
 		}
 	}

@@ -23,27 +23,28 @@ type Results struct {
 
 // Row is one speed-up of one cell. All effects are in percent of Metric.
 type Row struct {
-	Program   string    `json:"program"`
-	Step      string    `json:"step"`
-	Site      string    `json:"site"`
-	Speedup   int       `json:"speedup"`
-	Metric    string    `json:"metric"`
-	Closed    float64   `json:"closed"`
-	Ideal     bool      `json:"ideal"` // whether the closed form is meant to hold at this step
-	Edit      *Interval `json:"edit,omitempty"`
-	Predicted *Interval `json:"predicted,omitempty"`
-	Truth     float64   `json:"truth"`
-	TruthFrom string    `json:"truth_from"`        // "real edit"; or "closed form" where there is none, or others disturbed it and the closed form holds
-	Error     *float64  `json:"error,omitempty"`   // predicted - truth, in points
-	Covered   *bool     `json:"covered,omitempty"` // whether the predicted interval contains the truth
-	Agrees    *bool     `json:"agrees,omitempty"`  // the same, with the uncertainty of a truth that was measured itself
-	Limit     string    `json:"limit,omitempty"`   // why the goals leave the row out
-	Coz       *Interval `json:"coz,omitempty"`
-	CozNote   string    `json:"coz_note,omitempty"` // why there is no Coz
-	Load      float64   `json:"load"`               // of the machine when the cell began
-	Others    float64   `json:"others"`             // percent of the machine that others used during the real edits
-	Sleeps    []float64 `json:"sleeps,omitempty"`   // how often threads go to sleep in an operation, as it is and edited: what waking them costs is no virtual matter
-	Notes     []string  `json:"notes,omitempty"`
+	Program   string     `json:"program"`
+	Step      string     `json:"step"`
+	Site      string     `json:"site"`
+	Speedup   int        `json:"speedup"`
+	Metric    string     `json:"metric"`
+	Closed    float64    `json:"closed"`
+	Ideal     bool       `json:"ideal"` // whether the closed form is meant to hold at this step
+	Edit      *Interval  `json:"edit,omitempty"`
+	Predicted *Interval  `json:"predicted,omitempty"`
+	Profiles  []Interval `json:"profiles,omitempty"` // that it is the mean of, if there are several
+	Truth     float64    `json:"truth"`
+	TruthFrom string     `json:"truth_from"`        // "real edit"; or "closed form" where there is none, or others disturbed it and the closed form holds
+	Error     *float64   `json:"error,omitempty"`   // predicted - truth, in points
+	Covered   *bool      `json:"covered,omitempty"` // whether the predicted interval contains the truth
+	Agrees    *bool      `json:"agrees,omitempty"`  // the same, with the uncertainty of a truth that was measured itself
+	Limit     string     `json:"limit,omitempty"`   // why the goals leave the row out
+	Coz       *Interval  `json:"coz,omitempty"`
+	CozNote   string     `json:"coz_note,omitempty"` // why there is no Coz
+	Load      float64    `json:"load"`               // of the machine when the cell began
+	Others    float64    `json:"others"`             // percent of the machine that others used during the real edits
+	Sleeps    []float64  `json:"sleeps,omitempty"`   // how often threads go to sleep in an operation, as it is and edited: what waking them costs is no virtual matter
+	Notes     []string   `json:"notes,omitempty"`
 }
 
 func (p Program) metric() string {
@@ -112,6 +113,9 @@ type Summary struct {
 	LimitOver   int     `json:"limit_over"`   // how many of them are off by more than the goal for the worst
 	Over        int     `json:"over"`         // rows off by more than that
 	OverSure    int     `json:"over_sure"`    // those of them where even the intervals are further apart than that
+	Spread      float64 `json:"spread"`       // standard deviation of the profiles of a cell about their mean, in points, where there are several
+	Allowed     float64 `json:"allowed"`      // what their intervals allow of that
+	Spreads     int     `json:"spreads"`      // rows that have several
 	EditAgainst float64 `json:"edit_against"` // mean absolute difference of real edits and closed forms where both should agree and nobody disturbed
 	Edits       int     `json:"edits"`        // how many those are
 	CozRows     int     `json:"coz_rows"`
@@ -159,6 +163,11 @@ func (r *Results) summarize() {
 				points++
 			}
 		}
+		if v, own := spread(row.Profiles); v > 0 {
+			s.Spreads++
+			s.Spread += v
+			s.Allowed += own
+		}
 		if row.Edit != nil && row.Ideal && row.Others <= disturbed {
 			s.Edits++
 			s.EditAgainst += math.Abs(row.Edit.Percent - row.Closed)
@@ -179,6 +188,9 @@ func (r *Results) summarize() {
 	if s.Limits > 0 {
 		s.LimitError /= float64(s.Limits)
 	}
+	if s.Spreads > 0 {
+		s.Spread, s.Allowed = math.Sqrt(s.Spread/float64(s.Spreads)), math.Sqrt(s.Allowed/float64(s.Spreads))
+	}
 	if s.Edits > 0 {
 		s.EditAgainst /= float64(s.Edits)
 	}
@@ -188,6 +200,22 @@ func (r *Results) summarize() {
 	s.Met = s.Predicted > 0 && s.Predicted == s.Rows &&
 		s.MeanError <= goalMean && math.Abs(s.WorstError) <= goalWorst && s.Coverage >= goalCoverage
 	r.Summary = s
+}
+
+// spread is the variance of several profiles about their mean, and the mean of the variances that their intervals state.
+func spread(profiles []Interval) (variance, own float64) {
+	if len(profiles) < 2 {
+		return 0, 0
+	}
+	m := 0.
+	for _, p := range profiles {
+		m += p.Percent / float64(len(profiles))
+	}
+	for _, p := range profiles {
+		variance += (p.Percent - m) * (p.Percent - m) / float64(len(profiles)-1)
+		own += math.Pow((p.High-p.Low)/(2*1.96), 2) / float64(len(profiles))
+	}
+	return variance, own
 }
 
 // save replaces the file at once, so that it is whole at any time.
@@ -270,6 +298,9 @@ func printSummary(w io.Writer, s Summary) {
 	fmt.Fprintln(w)
 	if s.Edits > 0 {
 		fmt.Fprintf(w, "real edits against closed forms (%d rows): mean absolute difference %.1f points\n", s.Edits, s.EditAgainst)
+	}
+	if s.Spreads > 0 {
+		fmt.Fprintf(w, "profiles of the same (%d rows): standard deviation %.1f points about their mean; their intervals allow %.1f\n", s.Spreads, s.Spread, s.Allowed)
 	}
 	if s.CozRows > 0 {
 		fmt.Fprintf(w, "Coz (%d rows): mean absolute error %.1f points\n", s.CozRows, s.CozError)

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestTruth(t *testing.T) {
 	edit := &Interval{-20, -21, -19, 5}
@@ -49,5 +52,22 @@ func TestLimits(t *testing.T) {
 	r.summarize()
 	if s := r.Summary; !s.Met || s.Rows != 1 || s.Limits != 1 || s.LimitError != 40 || s.MeanError != 0 || s.Sharp != 1 || s.SharpOver != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	one := func(x float64) Interval { return Interval{x, x - 1.96, x + 1.96, 8} }
+	for _, c := range []struct {
+		profiles      []Interval
+		variance, own float64
+	}{
+		{nil, 0, 0},
+		{[]Interval{one(3)}, 0, 0},
+		{[]Interval{one(1), one(3)}, 2, 1},
+		{[]Interval{one(-2), one(0), one(2)}, 4, 1},
+	} {
+		if v, own := spread(c.profiles); math.Abs(v-c.variance) > 1e-9 || math.Abs(own-c.own) > 1e-9 {
+			t.Errorf("%v: %v and %v, want %v and %v", c.profiles, v, own, c.variance, c.own)
+		}
 	}
 }
