@@ -18,6 +18,7 @@ import (
 	"sort"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -96,9 +97,26 @@ func Main(programs map[string]Program, spin func(n int), child func(Config)) {
 			measuring = true
 			warmUntil = now() + int64(c.Warmup)
 		}
-		time.AfterFunc(c.RunFor, func() { finish(c) })
+		go func() {
+			sleep(c.RunFor)
+			finish(c)
+		}()
 	}
 	p.Run(c)
+}
+
+// sleep waits in the kernel. With a timer of Go's pending, a processor that finds no work waits in the network poller instead of
+// standing by, which is another program than the one that is profiled, which runs for ever: where B follows a timeout of 5 ms,
+// that came a millisecond later.
+func sleep(d time.Duration) {
+	for end := time.Now().Add(d); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			return
+		}
+		t := syscall.NsecToTimespec(int64(left))
+		syscall.Nanosleep(&t, nil)
+	}
 }
 
 func parse(args []string, programs map[string]Program, stderr io.Writer) (Config, error) {

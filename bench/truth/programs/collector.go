@@ -28,6 +28,9 @@ func collected(goroutines int) func(harness.Config) {
 			go func() {
 				root := new(node)
 				kept := make([]*node, kept/goroutines)
+				for i := range kept { // at once: while that grows the collector comes more often
+					kept[i] = &node{next: root}
+				}
 				for at := 0; ; {
 					siteA(na)
 					siteB(nb)
