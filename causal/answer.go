@@ -51,6 +51,9 @@ func (r *runner) report() *report.Report {
 	}
 	rep.Environment.More["experiments"] = fmt.Sprint(t.windows)
 	rep.Environment.More["window"] = r.window.String()
+	if t.processes > 1 {
+		rep.Environment.More["runs"] = fmt.Sprint(t.processes)
+	}
 	shown := t.discoveries(1-o.Confidence, o.Confidence)
 	bySite := map[*site][]*cell{}
 	order := t.sites()

@@ -46,6 +46,7 @@ type Options struct {
 	Speedups   []int         // percent; nil is 25, 50, 75, 100
 	Duration   time.Duration // of the whole after the build; 0 is 60 s
 	Window     time.Duration // of one experiment; 0 chooses by the rate of progress
+	Runs       int           // over how many processes of the program, at least, the experiments are spread; 0 is 1
 	Seed       uint64
 	Confidence float64 // 0 is 0.95
 	// Open is whether clients outside the process send by a schedule of their own (an open workload) and do not wait for an

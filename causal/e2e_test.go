@@ -143,6 +143,7 @@ func TestEndToEnd(t *testing.T) {
 		{"http 2", Options{Dir: "http", Args: []string{"2"}, Latency: []string{"http"}, Sites: []string{"main.work"}}, []string{"latency http"}, `^main\.work$`},
 		{"markers", Options{Dir: "marked", Sites: []string{"main.work"}}, []string{"batch", "latency message"}, `^main\.work$`},
 		{"over several runs", Options{Dir: "ends", Sites: []string{"main.work"}, Duration: 12 * time.Second}, []string{"step"}, `^main\.work$`},
+		{"in several processes", Options{Dir: "marked", Sites: []string{"main.work"}, Runs: 3, Duration: 16 * time.Second}, []string{"batch", "latency message"}, `^main\.work$`},
 		{"benchmark", Options{Dir: "bench", Test: true, Args: []string{"-test.run=^$", "-test.bench=.", "-test.benchtime=5m"}, Throughput: []string{"testing.(*B).Loop"}, Sites: []string{"example.org/bench.Work"}}, []string{"testing.(*B).Loop"}, `^example\.org/bench\.Work$`},
 		{"build tags", Options{Dir: "loop", BuildFlags: []string{"-tags=extra"}, Throughput: []string{"main.extra"}, Sites: []string{"main.extra"}}, []string{"main.extra"}, `^main\.extra$`},
 		{"vendored", Options{Dir: "vendored", Throughput: []string{"example.org/dep.Work"}, Sites: []string{"example.org/dep.Work"}}, []string{"example.org/dep.Work"}, `dep\.Work$`},
@@ -169,6 +170,9 @@ func TestEndToEnd(t *testing.T) {
 			rep := profile(t, c.o)
 			if again := strings.Contains(strings.Join(rep.Warnings, " "), "started again"); again != (c.o.Dir == "ends") {
 				t.Errorf("warnings %q", rep.Warnings)
+			}
+			if n, _ := strconv.Atoi(rep.Environment.More["runs"]); n < c.o.Runs {
+				t.Errorf("experiments in %d processes, asked for %d; %q", n, c.o.Runs, rep.Warnings)
 			}
 			if got := metricNames(rep); !slices.Equal(got, c.metrics) {
 				t.Errorf("metrics %q, want %q", got, c.metrics)

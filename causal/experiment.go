@@ -78,6 +78,7 @@ type trial struct {
 	baselines [][]float64 // per metric, every baseline window
 	windows   int
 	batches   int // runs of experiments with baselines of their own
+	processes int // of the program, in which they were
 	leaders   int // sites that share most of the time
 	rng       *rand.Rand
 }
@@ -125,10 +126,17 @@ func (r *runner) experiments(ctx context.Context) error {
 	}
 	t.baseline(before)
 	t.limit(r)
+	u := r.turns()
 	for done := false; !done && time.Now().Add(3*(r.window+r.gap)).Before(r.deadline); {
 		batch := t.batch(r.o)
 		if len(batch) == 0 {
 			break
+		}
+		if u.over(t.batches, time.Now()) {
+			u.next(t.batches, time.Now())
+			if err := r.turn(ctx, u.now); err != nil {
+				return err
+			}
 		}
 		before, err := r.measure(ctx, batch[0].site, 0)
 		if err != nil {
@@ -155,7 +163,7 @@ func (r *runner) experiments(ctx context.Context) error {
 			if t.windows%10 == 0 {
 				r.event("experiment", t.status())
 			}
-			if done = t.done(r.o); done {
+			if done = t.done(r.o) && u.all(); done {
 				break
 			}
 		}
@@ -164,7 +172,13 @@ func (r *runner) experiments(ctx context.Context) error {
 	if n := t.silent(); n > 0 {
 		r.warn("in %d of %d experiments, or beside them, there was no progress: the load pauses, or is too small for windows of %v; they do not count", n, t.windows, r.window)
 	}
-	r.crowded(busy, total, cpu, began)
+	t.processes = u.now
+	if u.now < u.runs {
+		r.warn("there was time for %d of the %d processes that --runs asks for: give it more --duration", u.now, u.runs)
+	}
+	if u.now == 1 {
+		r.crowded(busy, total, cpu, began)
+	}
 	if !t.any() {
 		return fmt.Errorf("%d experiments in the time given are too few for an answer: give a longer --duration, or fewer sites (--top, --site) or --speedups", t.windows)
 	}

@@ -105,6 +105,9 @@ func check(o *Options) error {
 	if o.Duration < time.Second {
 		return usage.Errorf("--duration: %v is too short, give at least 1s", o.Duration)
 	}
+	if o.Runs < 0 || o.Runs > 100 {
+		return usage.Errorf("--runs: %d is not between 1 and 100", o.Runs)
+	}
 	if o.Package == "" {
 		return usage.Errorf("no package given")
 	}

@@ -79,6 +79,7 @@ type options struct {
 	rounds   int
 	sure     float64
 	profiles int
+	runs     int
 	patience time.Duration
 	predict  bool
 	coz      string
@@ -102,6 +103,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
 	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to four times, until it is known to so many points (0: no more than asked)")
 	fs.IntVar(&o.profiles, "profiles", 1, "how often each cell is profiled at least; with more than one the summary says by how much they differ")
+	fs.IntVar(&o.runs, "runs", 1, "over how many processes of the program one profile is spread (headway profile --runs)")
 	fs.DurationVar(&o.patience, "patience", 20*time.Second, "how long a cell's real edits may be repeated while others use the machine")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
@@ -169,6 +171,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-edit-for %v must be positive", o.editFor)
 	case o.patience < 0:
 		return o, fmt.Errorf("-patience %v must not be negative", o.patience)
+	case o.runs < 1 || o.runs > 100:
+		return o, fmt.Errorf("-runs %d must be 1 to 100", o.runs)
 	case o.profiles < 1:
 		return o, fmt.Errorf("-profiles %d must be at least 1", o.profiles)
 	case !(o.sure >= 0):
@@ -274,7 +278,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		}
 	}
 	if predictor == nil && o.predict {
-		p := profiler{module: module}
+		p := profiler{module: module, runs: o.runs}
 		if o.verbose {
 			p.log = stderr
 		}

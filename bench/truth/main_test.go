@@ -39,6 +39,8 @@ func TestWrongArguments(t *testing.T) {
 		{"-edit-for -1s", "-edit-for"},
 		{"-patience -1s", "-patience"},
 		{"-sure -1", "-sure"},
+		{"-profiles 0", "-profiles"},
+		{"-runs 0", "-runs"},
 		{"-sure NaN", "-sure"},
 		{"-nosuch", "nosuch"},
 		{"pipeline", "unexpected argument"},

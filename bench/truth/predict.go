@@ -79,6 +79,7 @@ func pool(a, b Interval) Interval {
 // profiler predicts with headway's causal profiler.
 type profiler struct {
 	module string
+	runs   int
 	log    io.Writer // events of the profile; nil for none
 }
 
@@ -92,6 +93,7 @@ func (p profiler) Predict(ctx context.Context, j Job) (map[int]Interval, error) 
 		Sites:    []string{j.Site.Name},
 		Speedups: j.Speedups,
 		Duration: j.Duration,
+		Runs:     p.runs,
 		Open:     j.Program.Open,
 		Seed:     j.Seed,
 		Stdout:   io.Discard,

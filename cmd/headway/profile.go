@@ -61,6 +61,11 @@ has to carry one request at a time, as HTTP/1 does. Clients that send several at
 on one connection (HTTP/2, gRPC) and think between answer and request make effects
 look larger than they are.
 
+Processes of one program differ, most where its goroutines meet often and do little in
+between: which thread came to which processor, where its data lies. --runs 4 starts the
+program at least four times, so that this averages out, and is in the intervals. Clients outside
+have to connect again.
+
 Flags for go build follow --build, as many in one argument as you like; quote
 what contains blanks; or give --build again:
 
@@ -74,6 +79,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
   headway profile --throughput main.handle ./cmd/server -- -listen :8080
   headway profile --by line --include '^example.org/server' --duration 5m ./cmd/server
   headway profile --open ./cmd/server
+  headway profile --runs 4 --throughput main.step --awake ./cmd/pipeline
   headway profile --site runtime.newstack --speedups 10,20,40,80 ./examples/http2
   headway profile --test --throughput 'testing.(*B).Loop' ./codec -- -test.run='^$' -test.bench=Decode
   headway profile --format json --html "" ./cmd/server | jq .answer`,
@@ -146,6 +152,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
 	f.IntSliceVar(&o.Speedups, "speedups", o.Speedups, "virtual speed-ups to try, in `PERCENT`")
 	f.DurationVar(&o.Duration, "duration", time.Minute, "experiment for `TIME`, after the build")
 	f.DurationVar(&o.Window, "window", 0, "one experiment lasts `TIME`; 0 goes by the rate of progress")
+	f.IntVar(&o.Runs, "runs", 1, "spread the experiments over `N` processes of the program or more, one after the other")
 	f.Uint64Var(&o.Seed, "seed", 1, "`NUMBER` that decides the order of the experiments")
 	f.BoolVar(&o.Open, "open", false, "clients outside send by a schedule of their own, and wait for no answer")
 	f.BoolVar(&stayAwake, "awake", false, "keep idle processors from sleeping: sharper where work is shorter than a wake-up")
@@ -163,6 +170,8 @@ func checkNumbers(c *cobra.Command, o causal.Options) error {
 		return usagef("--top %d: want at least 1", o.Top)
 	case o.Duration <= 0:
 		return usagef("--duration %v: want more than 0", o.Duration)
+	case o.Runs < 1 || o.Runs > 100:
+		return usagef("--runs %d: want 1 to 100", o.Runs)
 	case o.Window < 0 || o.Window > o.Duration:
 		return usagef("--window %v: want no more than --duration %v", o.Window, o.Duration)
 	case len(o.Speedups) == 0:
