@@ -46,15 +46,16 @@ type turns struct {
 	share time.Duration // the longest that one lasts
 	least int           // batches after which one may end, 0: only share counts
 	begun time.Time     // of this one
+	end   time.Time     // of all
 	batch int           // before it
 	now   int           // the first is 1
 }
 
 // over says whether this process has had its turn: its share of the time, or, until there have been as many as asked, its
 // share of the experiments that an interval needs. Where it takes more experiments there are more processes than asked: if the
-// last went on alone, most of what is known would be known of it.
+// last went on alone, most of what is known would be known of it. One that could not have half a share is not worth a start.
 func (u *turns) over(batches int, now time.Time) bool {
-	if u.runs < 2 {
+	if u.runs < 2 || u.end.Sub(now) < u.share/2 {
 		return false
 	}
 	return now.Sub(u.begun) >= u.share || u.least > 0 && u.now < u.runs && batches-u.batch >= u.least
@@ -68,7 +69,7 @@ func (u *turns) next(batches int, now time.Time) { u.begun, u.batch, u.now = now
 // turns are those of the experiments that begin now.
 func (r *runner) turns() turns {
 	runs := max(1, r.o.Runs)
-	u := turns{runs: runs, share: time.Until(r.deadline) / time.Duration(runs)}
+	u := turns{runs: runs, share: time.Until(r.deadline) / time.Duration(runs), end: r.deadline}
 	if len(r.o.Sites) > 0 {
 		u.least = (enough + runs - 1) / runs * len(r.sites)
 	}

@@ -127,6 +127,7 @@ func (r *runner) experiments(ctx context.Context) error {
 	t.baseline(before)
 	t.limit(r)
 	u := r.turns()
+	t.processes = u.now
 	for done := false; !done && time.Now().Add(3*(r.window+r.gap)).Before(r.deadline); {
 		batch := t.batch(r.o)
 		if len(batch) == 0 {
@@ -137,6 +138,7 @@ func (r *runner) experiments(ctx context.Context) error {
 			if err := r.turn(ctx, u.now); err != nil {
 				return err
 			}
+			t.processes = u.now
 		}
 		before, err := r.measure(ctx, batch[0].site, 0)
 		if err != nil {
@@ -172,8 +174,7 @@ func (r *runner) experiments(ctx context.Context) error {
 	if n := t.silent(); n > 0 {
 		r.warn("in %d of %d experiments, or beside them, there was no progress: the load pauses, or is too small for windows of %v; they do not count", n, t.windows, r.window)
 	}
-	t.processes = u.now
-	if u.now < u.runs {
+	if !u.all() {
 		r.warn("there was time for %d of the %d processes that --runs asks for: give it more --duration", u.now, u.runs)
 	}
 	if u.now == 1 {

@@ -52,13 +52,10 @@ func trimmed(x []float64) location {
 func (l location) shared(sd, confidence float64) location {
 	if sd > 0 && l.n >= MinN {
 		sd *= math.Exp(-l.mean)
-		l.se = math.Hypot(l.se, sd*studentQuantile(confidence, normal)/studentQuantile(confidence, l.df))
+		l.se = math.Hypot(l.se, sd*math.Sqrt2*math.Erfinv(confidence)/studentQuantile(confidence, l.df))
 	}
 	return l
 }
-
-// normal is so many degrees of freedom that Student's t is the normal distribution, to six digits.
-const normal = 1e6
 
 // winsorised is the sum of squared deviations of sorted x after the cut
 // smallest and largest have been replaced by their nearest kept neighbours.
