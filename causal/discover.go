@@ -138,7 +138,9 @@ func simes(cells []*cell, metric int) float64 {
 func trend(cells []*cell, metric int, confidence float64) effect.Effect {
 	type sums struct{ xy, xx float64 }
 	batches := map[int]sums{}
+	var ns []float64
 	for _, c := range cells {
+		ns = append(ns, c.base[metric]...)
 		x := float64(c.speedup) / 50
 		for i, b := range c.batch {
 			y := math.Log(c.changed[metric][i] / c.base[metric][i])
@@ -152,5 +154,5 @@ func trend(cells []*cell, metric int, confidence float64) effect.Effect {
 		base = append(base, 1)
 		changed = append(changed, math.Exp(s.xy/s.xx))
 	}
-	return effect.PairedShared(base, changed, confidence, 0, method)
+	return effect.PairedShared(base, changed, confidence, 0, methodError(ns))
 }

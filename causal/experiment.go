@@ -37,8 +37,8 @@ func (c *cell) dead() bool {
 	return c.stuck >= 2 && c.stuck > c.pairs() || c.silent >= mute && c.silent > 3*c.pairs()
 }
 
-// known is whether there are enough pairs, and the half-interval is narrow.
-func (c *cell) known() bool { return c.pairs() >= enough && c.half() < narrow }
+// known is whether there are enough pairs, and the half-interval is narrow, or as narrow as more pairs can make it.
+func (c *cell) known() bool { return c.pairs() >= enough && (c.half() < narrow || c.settled()) }
 
 // settled is whether more pairs would be of no use: what they can narrow is twice as narrow as is needed.
 func (c *cell) settled() bool { return c.pairs() >= enough && widest(c.own) < narrow/2 }
@@ -88,11 +88,7 @@ const (
 	leaders   = 4   // sites that share most of the time, at most
 	narrow    = 2.0 // points: half-interval at which a leader is done
 	enough    = 8   // pairs before an interval counts as narrow
-	// method is by how much more than their own intervals explain profiles are off where the truth is known, as the standard
-	// deviation in parts of the baseline: 0.6 points, at steps of a millisecond (docs/profile.md). More experiments on the same
-	// process do not lessen it, so no interval claims to be narrower.
-	method = 0.006
-	mute   = 12 // experiments without progress after which a cell is given up; a load pauses now and then
+	mute      = 12  // experiments without progress after which a cell is given up; a load pauses now and then
 )
 
 // experiments alternates baselines and changes until the time is used up or
@@ -286,7 +282,7 @@ func (c *cell) add(before, change, after window, batch int, o *Options) {
 	c.effects, c.own = c.effects[:0], c.own[:0]
 	for i := range c.base {
 		c.own = append(c.own, effect.Paired(c.base[i], c.changed[i], o.Confidence, o.Seed))
-		c.effects = append(c.effects, effect.PairedShared(c.base[i], c.changed[i], o.Confidence, o.Seed, method))
+		c.effects = append(c.effects, effect.PairedShared(c.base[i], c.changed[i], o.Confidence, o.Seed, methodError(c.base[i])))
 	}
 }
 
