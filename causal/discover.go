@@ -140,6 +140,9 @@ func trend(cells []*cell, metric int, confidence float64) effect.Effect {
 	batches := map[int]sums{}
 	var ns []float64
 	for _, c := range cells {
+		if c.pairs() == 0 {
+			continue
+		}
 		ns = append(ns, c.base[metric]...)
 		x := float64(c.speedup) / 50
 		for i, b := range c.batch {
