@@ -12,7 +12,7 @@ import (
 func noisy(rng *rand.Rand, sites, batches int, gain, noise float64) *trial {
 	o := defaults(Options{Package: "x"})
 	tr := &trial{}
-	draw := func(mean float64) window { return measured(mean * math.Exp(noise*rng.NormFloat64())) }
+	draw := func(ms float64) window { return measured(ms * 1e6 * math.Exp(noise*rng.NormFloat64())) }
 	for i := range sites {
 		s := &site{name: fmt.Sprint("main.f", i)}
 		var cells []*cell

@@ -16,7 +16,7 @@ func play(o *Options, worth, experiments int, noise float64, seed uint64) *trial
 		sites[i].share = share
 	}
 	rng := rand.New(rand.NewPCG(seed, 3))
-	draw := func(v float64) window { return measured(v * math.Exp(noise*rng.NormFloat64())) }
+	draw := func(ms float64) window { return measured(ms * 1e6 * math.Exp(noise*rng.NormFloat64())) }
 	for t.windows < experiments {
 		batch := t.batch(o)
 		before := draw(100)
