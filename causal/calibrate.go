@@ -14,6 +14,8 @@ const (
 	brief    = 200 * time.Millisecond // the longest where clients that wait for nobody are held up by a part of it
 	visits   = 10                     // the fewest in a window, on average
 	plenty   = 100                    // so many where there is time for them
+	wear     = 300                    // visits after which a program has forgotten what was before, where there is time for them
+	spare    = 30                     // pairs of each speed-up that the leaders must have time for, if there is to be time for that
 )
 
 // settle is how long a window waits after a change, in wall-clock time, when
@@ -49,6 +51,7 @@ func (r *runner) calibrate(ctx context.Context) error {
 	per := time.Duration(float64(w.real) / float64(max(n, 1)))
 	r.gap = r.settle(per)
 	if r.o.Window != 0 {
+		r.gap = max(r.gap, r.forget(per, r.window))
 		return nil
 	}
 	most := longest
@@ -59,6 +62,7 @@ func (r *runner) calibrate(ctx context.Context) error {
 	// not counted, or the other way round. In calm, between baselines, that is not seen.
 	floor := min(max(shortest, visits*per), most)
 	floor = max(floor, min(plenty*per, most, r.affordable()/2))
+	r.gap = max(r.gap, r.forget(per, floor))
 	ceiling := max(floor, min(most, r.affordable()))
 	r.window = min(max(floor, 100*time.Millisecond), ceiling)
 	block := floor / 2
@@ -103,6 +107,13 @@ func (r *runner) sharpest(blocks []snapshot, block, ceiling, otherwise time.Dura
 		}
 	}
 	return otherwise
+}
+
+// forget is how long a window waits after a change, in wall-clock time, if windows take floor, visits come every per, and there is time:
+// until the program's own state is no longer that of the phase before. A contended sync.Mutex took 350 visits to get from the
+// mix of quick and slow hand-overs of an experiment to its own; baselines right after one were off by 5 % (docs/profile.md).
+func (r *runner) forget(per, floor time.Duration) time.Duration {
+	return min(wear*per, r.share()/(2*spare)-floor, 500*time.Millisecond)
 }
 
 // share is the time left for each speed-up of the leaders.

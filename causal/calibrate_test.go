@@ -75,3 +75,30 @@ func TestAffordable(t *testing.T) {
 		t.Errorf("a minute for 48 windows: %v each", w)
 	}
 }
+
+// Where a minute is one site's, windows wait until the state of the phase before has worn off; where there are few experiments
+// for each speed-up, or an operation takes long, that time is not spent on waiting.
+func TestForget(t *testing.T) {
+	const per = 550 * time.Microsecond
+	for _, c := range []struct {
+		name     string
+		duration time.Duration
+		sites    int
+		per      time.Duration
+		floor    time.Duration
+		want     time.Duration // at most the settling time of any window, 10 ms, if 0
+	}{
+		{"a minute for one site", time.Minute, 1, per, 100 * per, 300 * per},
+		{"twelve seconds for one site", 12 * time.Second, 1, per, 100 * per, 0},
+		{"a minute for four leaders", time.Minute, 10, per, 100 * per, 0},
+		{"long operations", time.Minute, 1, 10 * per, time.Second, 0},
+		{"ten minutes", 10 * time.Minute, 1, 10 * per, 100 * 10 * per, 500 * time.Millisecond},
+		{"short operations", time.Minute, 1, 30 * time.Microsecond, shortest, 0},
+	} {
+		r := &runner{o: &Options{Speedups: []int{25, 50, 75, 100}}, sites: make([]*site, c.sites), deadline: time.Now().Add(c.duration)}
+		got := r.forget(c.per, c.floor)
+		if c.want == 0 && got > 10*time.Millisecond || c.want > 0 && (got > c.want || got < c.want*9/10) {
+			t.Errorf("%s: windows wait %v", c.name, got)
+		}
+	}
+}
