@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -177,22 +178,23 @@ func measure(ctx context.Context, o options, only, file string) (missed bool, er
 	}
 	var m *measurement
 	// Processors that wake from sleep, now fast, now slowly, would be most of the noise.
-	if err := awake.While(func() (err error) {
+	failed := awake.While(func() (err error) {
 		m, err = runAll(ctx, s, chosen, o, os.Stderr)
 		return err
-	}); err != nil {
-		return false, err
+	})
+	if m == nil || m.rounds() == 0 {
+		return false, failed
 	}
 	missed = m.print(os.Stdout)
 	if file == "" {
-		return missed, nil
+		return missed, failed
 	}
 	f, err := os.Create(file)
 	if err != nil {
-		return missed, err
+		return missed, errors.Join(failed, err)
 	}
 	defer f.Close()
-	return missed, m.report(started, o.seed).JSON(f)
+	return missed, errors.Join(failed, m.report(started, o.seed).JSON(f))
 }
 
 func choose(only string) ([]program, error) {
@@ -220,8 +222,49 @@ type measurement struct {
 	rate     map[string]map[state][]float64
 }
 
-func runAll(ctx context.Context, s subject, programs []program, o options, log io.Writer) (*measurement, error) {
+// rounds is in how many rounds all programs were measured in some state.
+func (m *measurement) rounds() (n int) {
+	for _, s := range costs {
+		n = max(n, m.whole(s))
+	}
+	return n
+}
+
+// whole is in how many rounds all programs were measured in a state.
+func (m *measurement) whole(s state) int {
+	n := math.MaxInt
+	for _, p := range m.programs {
+		n = min(n, len(m.rate[p.name][s]))
+	}
+	return n
+}
+
+// cut leaves the rounds in which all programs were measured in all states that are compared with one another.
+func (m *measurement) cut() {
+	n := map[state]int{}
+	for _, s := range costs {
+		b := s.against()
+		if _, ok := n[b]; !ok {
+			n[b] = m.whole(b)
+		}
+		n[b] = min(n[b], m.whole(s))
+	}
+	for _, rates := range m.rate {
+		for _, s := range costs {
+			rates[s], rates[s.against()] = rates[s][:n[s.against()]], rates[s.against()][:n[s.against()]]
+		}
+	}
+}
+
+// runAll measures round by round. When it fails or is interrupted the rounds before that are given, too.
+func runAll(ctx context.Context, s subject, programs []program, o options, log io.Writer) (_ *measurement, err error) {
 	m := &measurement{programs, map[string]map[state][]float64{}}
+	defer func() {
+		if err == nil {
+			return
+		}
+		m.cut()
+	}()
 	for _, p := range programs {
 		m.rate[p.name] = map[state][]float64{}
 	}
@@ -232,16 +275,21 @@ func runAll(ctx context.Context, s subject, programs []program, o options, log i
 			p := programs[i]
 			if round < o.rounds {
 				if err := m.round(ctx, s, p, o.each, r); err != nil {
-					return nil, err
+					return m, err
 				}
 			}
 			if round < o.profiles {
-				d, err := s.profile(ctx, p, o.profile, o.seed+uint64(round))
+				seed := o.seed + uint64(round)
+				d, err := s.profile(ctx, p, o.profile, seed)
+				if err != nil && ctx.Err() == nil { // on a machine that others use it may have had no time for experiments
+					fmt.Fprintf(log, "%s, profile: %v; once more, with twice the time\n", p.name, err)
+					d, err = s.profile(ctx, p, 2*o.profile, seed)
+				}
 				if err == nil {
 					err = m.add(p, d)
 				}
 				if err != nil {
-					return nil, fmt.Errorf("%s, profile: %w", p.name, err)
+					return m, fmt.Errorf("%s, profile: %w", p.name, err)
 				}
 			}
 		}

@@ -89,6 +89,49 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
+// weary is a subject of whose profiles one has too little time, and later one fails for good.
+type weary struct {
+	known
+	asked []time.Duration
+}
+
+func (w *weary) profile(ctx context.Context, p program, d time.Duration, seed uint64) (map[state]done, error) {
+	w.asked = append(w.asked, d)
+	if len(w.asked) == 2 || len(w.asked) > 6 {
+		return nil, errors.New("too few")
+	}
+	return w.known.profile(ctx, p, d, seed)
+}
+
+// A profile that fails is made again with twice the time, and if that fails what was measured before is kept.
+func TestFailedProfile(t *testing.T) {
+	w := &weary{known: known{cost: map[state]float64{idle: 0.2, experiments: 10}}}
+	m, err := runAll(t.Context(), w, all[:2], options{rounds: 4, profiles: 4, each: time.Second, profile: time.Second}, io.Discard)
+	if err == nil || !strings.HasSuffix(err.Error(), "profile: too few") {
+		t.Error(err)
+	}
+	if len(w.asked) != 8 || w.asked[2] != 2*time.Second || w.asked[3] != time.Second || w.asked[7] != 2*time.Second {
+		t.Errorf("profiles of %v", w.asked)
+	}
+	// Five profiles, of two programs by turns: two rounds. The third round of the other program's turns may be whole or not.
+	if m.whole(experiments) != 2 || m.whole(beside) != 2 || m.whole(idle) < 2 || m.whole(idle) != m.whole(stock) {
+		t.Errorf("%d rounds of profiles, %d of turns", m.whole(experiments), m.whole(idle))
+	}
+	if e := m.mean(experiments); e.N != 2 || math.Abs(e.Percent-10) > 0.05 {
+		t.Errorf("%+v", e)
+	}
+	for _, p := range m.programs {
+		if len(m.rate[p.name][experiments]) != 2 || len(m.rate[p.name][idle]) != len(m.rate[p.name][stock]) {
+			t.Errorf("%s: rounds that others do not have", p.name)
+		}
+	}
+	var out bytes.Buffer
+	m.print(&out)
+	if err := m.report(time.Now(), 1).JSON(&out); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFailedRun(t *testing.T) {
 	_, err := runAll(t.Context(), &known{fail: true}, all[:1], options{rounds: 1, each: time.Second}, io.Discard)
 	if err == nil || err.Error() != "channel, sampled: it was not sampled" {
