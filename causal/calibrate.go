@@ -112,7 +112,11 @@ func (r *runner) sharpest(blocks []snapshot, block, ceiling, otherwise time.Dura
 // forget is how long a window waits after a change, in wall-clock time, if windows take floor, visits come every per, and there is time:
 // until the program's own state is no longer that of the phase before. A contended sync.Mutex took 350 visits to get from the
 // mix of quick and slow hand-overs of an experiment to its own; baselines right after one were off by 5 % (docs/profile.md).
+// Clients that wait for nobody would be held up by a part of that time, too, so where there are such it is none.
 func (r *runner) forget(per, floor time.Duration) time.Duration {
+	if r.o.Open {
+		return 0
+	}
 	return min(wear*per, r.share()/(2*spare)-floor, 500*time.Millisecond)
 }
 

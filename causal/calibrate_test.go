@@ -100,5 +100,9 @@ func TestForget(t *testing.T) {
 		if c.want == 0 && got > 10*time.Millisecond || c.want > 0 && (got > c.want || got < c.want*9/10) {
 			t.Errorf("%s: windows wait %v", c.name, got)
 		}
+		r.o.Open = true
+		if got := r.forget(c.per, c.floor); got > 0 {
+			t.Errorf("%s, for clients that wait for nobody: windows hold them up for %v more", c.name, got)
+		}
 	}
 }

@@ -98,7 +98,7 @@ type weary struct {
 func (w *weary) profile(ctx context.Context, p program, d time.Duration, seed uint64) (map[state]done, error) {
 	w.asked = append(w.asked, d)
 	if len(w.asked) == 2 || len(w.asked) > 6 {
-		return nil, errors.New("too few")
+		return nil, errors.New("too few for an answer")
 	}
 	return w.known.profile(ctx, p, d, seed)
 }
@@ -107,7 +107,7 @@ func (w *weary) profile(ctx context.Context, p program, d time.Duration, seed ui
 func TestFailedProfile(t *testing.T) {
 	w := &weary{known: known{cost: map[state]float64{idle: 0.2, experiments: 10}}}
 	m, err := runAll(t.Context(), w, all[:2], options{rounds: 4, profiles: 4, each: time.Second, profile: time.Second}, io.Discard)
-	if err == nil || !strings.HasSuffix(err.Error(), "profile: too few") {
+	if err == nil || !strings.HasSuffix(err.Error(), "profile: too few for an answer") {
 		t.Error(err)
 	}
 	if len(w.asked) != 8 || w.asked[2] != 2*time.Second || w.asked[3] != time.Second || w.asked[7] != 2*time.Second {
@@ -129,6 +129,25 @@ func TestFailedProfile(t *testing.T) {
 	m.print(&out)
 	if err := m.report(time.Now(), 1).JSON(&out); err != nil {
 		t.Error(err)
+	}
+}
+
+// broken is a subject whose profiles crash.
+type broken struct {
+	known
+	asked int
+}
+
+func (b *broken) profile(context.Context, program, time.Duration, uint64) (map[state]done, error) {
+	b.asked++
+	return nil, errors.New("the program crashed")
+}
+
+// A crash is not a matter of time.
+func TestCrash(t *testing.T) {
+	b := &broken{}
+	if _, err := runAll(t.Context(), b, all[:1], options{rounds: 1, profiles: 1, each: time.Second}, io.Discard); err == nil || b.asked != 1 {
+		t.Errorf("%d profiles, %v", b.asked, err)
 	}
 }
 
