@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -68,13 +69,13 @@ func profile(t *testing.T, o Options) *report.Report {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	rep, err := Run(ctx, o)
-	if err != nil && strings.Contains(err.Error(), "too few for an answer") {
+	if errors.Is(err, ErrTooFew) {
 		o.Duration *= 3
 		rep, err = Run(ctx, o)
 	}
 	if err != nil {
 		// On a machine that does not give it time a profile may stay without an answer.
-		if rep == nil || !strings.Contains(err.Error(), "too few for an answer") {
+		if rep == nil || !errors.Is(err, ErrTooFew) {
 			t.Fatalf("%v\n%s\n%s", err, strings.Join(events, "\n"), out.String())
 		}
 		t.Log(err)
@@ -512,6 +513,35 @@ func TestAtOnce(t *testing.T) {
 	most := (control.Now()-begun)*weight>>16 + int64(100*time.Microsecond)
 	if grown := debt - first; grown > most || grown < most/4 {
 		t.Errorf("the debt has grown by %v in %v, want at most %v, and nearly that", time.Duration(grown), time.Duration(now-begun), time.Duration(most))
+	}
+}
+
+// Who comes back from a system call and owes looks up how long it stood in line for a processor. For that each thread keeps one
+// file open, not more, and the program may close it.
+func TestCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	if _, err := os.Stat("/proc/thread-self/schedstat"); err != nil {
+		t.Skip("the kernel does not tell how long threads stand in line (CONFIG_SCHED_INFO): ", err)
+	}
+	t.Parallel()
+	p, out := accounted(t, "testdata/calls", &instrument.Config{Packages: map[string][]instrument.Mark{
+		"example.org/calls": {{Kind: instrument.Site, ID: 1, Func: "work"}},
+	}})
+	p.block.SetWeight(1, control.One/2)
+	for limit := time.After(time.Minute); !strings.Contains(out.String(), "closed\n"); {
+		select {
+		case <-p.done:
+			t.Fatal(p.err, out.String())
+		case <-limit:
+			t.Fatalf("not done after a minute: %s", out.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	var files, threads int
+	if _, err := fmt.Sscan(out.String(), &files, &threads); err != nil || files < 1 || files > threads {
+		t.Errorf("%d files of %d threads, %v: %s", files, threads, err, out.String())
 	}
 }
 

@@ -2,6 +2,7 @@ package causal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,9 @@ import (
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/limits"
 )
+
+// ErrTooFew is what Run's error wraps if there was no time for enough experiments: a longer Duration helps.
+var ErrTooFew = errors.New("too few for an answer")
 
 // cell is one site at one speed-up: pairs of baseline and change, per metric.
 type cell struct {
@@ -177,7 +181,7 @@ func (r *runner) experiments(ctx context.Context) error {
 		r.crowded(busy, total, cpu, began)
 	}
 	if !t.any() {
-		return fmt.Errorf("%d experiments in the time given are too few for an answer: give a longer --duration, or fewer sites (--top, --site) or --speedups", t.windows)
+		return fmt.Errorf("%d experiments in the time given are %w: give a longer --duration, or fewer sites (--top, --site) or --speedups", t.windows, ErrTooFew)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/headway-lab/headway/awake"
+	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/causal/instrument"
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/report"
@@ -281,7 +282,7 @@ func runAll(ctx context.Context, s subject, programs []program, o options, log i
 			if round < o.profiles {
 				seed := o.seed + uint64(round)
 				d, err := s.profile(ctx, p, o.profile, seed)
-				if err != nil && strings.Contains(err.Error(), "too few for an answer") { // others had the machine; a crash counts
+				if errors.Is(err, causal.ErrTooFew) { // others had the machine; a crash counts
 					fmt.Fprintf(log, "%s, profile: %v; once more, with twice the time\n", p.name, err)
 					d, err = s.profile(ctx, p, 2*o.profile, seed)
 				}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/headway-lab/headway/causal"
 )
 
 // known is a subject whose costs are known, on a machine that grows slower all the time.
@@ -98,7 +100,7 @@ type weary struct {
 func (w *weary) profile(ctx context.Context, p program, d time.Duration, seed uint64) (map[state]done, error) {
 	w.asked = append(w.asked, d)
 	if len(w.asked) == 2 || len(w.asked) > 6 {
-		return nil, errors.New("too few for an answer")
+		return nil, causal.ErrTooFew
 	}
 	return w.known.profile(ctx, p, d, seed)
 }

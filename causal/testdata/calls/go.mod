@@ -1,0 +1,3 @@
+module example.org/calls
+
+go 1.26
