@@ -545,6 +545,28 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// Who waits on a pipe is woken by who writes to it, also where there are hundreds of pipes: taken for the outside, which knows of
+// no delays, each of two hundred in a row would wait half as long as all those before it together.
+func TestPipes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	p, out := accounted(t, "testdata/pipes", &instrument.Config{Packages: map[string][]instrument.Mark{
+		"example.org/pipes": {{Kind: instrument.Site, ID: 1, Func: "work"}},
+	}})
+	p.block.SetWeight(1, control.One/2)
+	for limit := time.After(time.Minute); !strings.Contains(out.String(), "done\n"); {
+		select {
+		case <-p.done:
+			t.Fatal(p.err, out.String())
+		case <-limit:
+			t.Fatalf("not done after a minute: %s", out.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
 // A client that waits for answers is held up once for what was inserted while it waited, one that keeps a schedule of its own
 // every time for all that was.
 func TestOpen(t *testing.T) {

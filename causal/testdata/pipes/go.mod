@@ -1,0 +1,3 @@
+module example.org/pipes
+
+go 1.26
