@@ -85,6 +85,9 @@ var edits = map[string][]edit{
 		// Who waits for a signal is woken by somebody who has paid, or by the outside: it owes nothing for the wait, however it was spent.
 		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n", "\t\t\t\t\tgetg().headwayFree = true\n\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n\t\t\t\t\tgetg().headwayFree = false\n\t\t\t\t\tif !headwayIdle {\n\t\t\t\t\t\theadwayLift()\n\t\t\t\t\t}\n"},
 
+		// A thread that ends leaves no file open.
+		{"proc.go", "func mexit(osStack bool) {\n\tmp := getg().m\n", "func mexit(osStack bool) {\n\tmp := getg().m\n\theadwayThreadEnds(mp)\n"},
+
 		// Start-up.
 		{"proc.go", "\tlast := lastmoduledatap // grab before loop starts.", "\theadwayMain()\n\tlast := lastmoduledatap // grab before loop starts."},
 

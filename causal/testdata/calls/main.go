@@ -1,4 +1,4 @@
-// Calls works in one goroutine and waits in system calls in three others. After some calls it prints how many descriptors it has
+// Calls works in one goroutine and waits in system calls in three others, and for a while in forty whose threads end with them. Then it prints how many descriptors it has
 // open that it has not opened, of how many threads; then it closes them, as a daemon does, has zeros to be read in their place, and
 // prints "closed" when it has called as often again.
 package main
@@ -6,8 +6,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,13 +28,24 @@ func main() {
 	for range 3 {
 		go func() {
 			for {
-				ts := syscall.NsecToTimespec(int64(500 * time.Microsecond))
-				syscall.Nanosleep(&ts, nil)
-				n.Add(1)
+				call()
 			}
 		}()
 	}
 	wait(calls)
+	for range 10 {
+		var done sync.WaitGroup
+		for range 4 {
+			done.Go(func() {
+				runtime.LockOSThread() // and no unlock: the thread ends with the goroutine
+				for range 20 {
+					call()
+				}
+			})
+		}
+		done.Wait()
+	}
+	time.Sleep(20 * time.Millisecond)
 	foreign := descriptors("schedstat")
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -51,6 +64,12 @@ func main() {
 	wait(n.Load() + calls)
 	fmt.Println("closed")
 	select {}
+}
+
+func call() {
+	ts := syscall.NsecToTimespec(int64(500 * time.Microsecond))
+	syscall.Nanosleep(&ts, nil)
+	n.Add(1)
 }
 
 func wait(until int64) {
