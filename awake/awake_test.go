@@ -32,6 +32,9 @@ func TestRun(t *testing.T) {
 	if len(k.cmds) != set.Count() {
 		t.Fatalf("%d processes for %d processors", len(k.cmds), set.Count())
 	}
+	if got := k.How(); got != "by processes of the idle class" {
+		t.Errorf("kept awake %s", got)
+	}
 	var pids []int
 	for _, c := range k.cmds {
 		pid := c.Process.Pid

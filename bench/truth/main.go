@@ -252,12 +252,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	if skipped := withoutCgo(&cells); skipped != "" {
 		fmt.Fprintln(stderr, "truth:", skipped)
 	}
+	kept := "no"
 	if o.awake {
 		keeper, err := awake.Start()
 		if err != nil {
 			return fail(err)
 		}
 		defer keeper.Stop()
+		kept = keeper.How()
 	}
 	if err := build(ctx, module, dir, append(slices.Clone(cells), Cell{})); err != nil {
 		return fail(err)
@@ -288,7 +290,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		predictor = nil
 	}
 
-	results := Results{Schema: 1, Started: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU(), ItersPerUs: iters}
+	results := Results{Schema: 1, Started: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU(), ItersPerUs: iters, Awake: kept}
 	editor := Editor{Dir: dir, RunFor: o.editFor, Rounds: o.rounds, Iters: iters, Patience: o.patience}
 	if o.sure > 0 {
 		editor.Sure, editor.Most = o.sure, 8*o.rounds

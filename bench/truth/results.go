@@ -17,6 +17,7 @@ type Results struct {
 	Go         string    `json:"go"`
 	CPUs       int       `json:"cpus"`
 	ItersPerUs float64   `json:"iters_per_us"`
+	Awake      string    `json:"awake"` // how processors were kept from sleeping, "no" if they were not
 	Rows       []Row     `json:"rows"`
 	Summary    Summary   `json:"summary"`
 }
@@ -256,9 +257,9 @@ func finite(r Results) Results {
 const line = "%-26s %-5s %-11s %4s  %8s  %-23s %-23s %7s  %-7s  %s\n"
 
 func header(w io.Writer, r Results) {
-	fmt.Fprintf(w, "%s, %d CPUs, %.0f loop iterations a microsecond. All effects in percent of the time per op (or mean latency).\n"+
+	fmt.Fprintf(w, "%s, %d CPUs, kept awake: %s, %.0f loop iterations a microsecond. All effects in percent of the time per op (or mean latency).\n"+
 		"The truth is the real edit; where there is none, or others' use of the machine disturbed it (~), the closed form.\n"+
-		"A closed form in (brackets) does not know this step's wake-ups and timers, and is not the truth.\n\n", r.Go, r.CPUs, r.ItersPerUs)
+		"A closed form in (brackets) does not know this step's wake-ups and timers, and is not the truth.\n\n", r.Go, r.CPUs, r.Awake, r.ItersPerUs)
 	fmt.Fprintf(w, line, "program", "step", "site", "d%", "closed", "real edit", "predicted", "error", "covered", "Coz")
 }
 

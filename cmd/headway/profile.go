@@ -113,12 +113,14 @@ failed or was interrupted, 2 if the command line was wrong.`,
 			if err := checkPackage(c.Context(), &o); err != nil {
 				return err
 			}
+			kept := ""
 			if stayAwake {
 				k, err := awake.Start()
 				if err != nil {
 					return fmt.Errorf("--awake: %w", err)
 				}
 				defer k.Stop()
+				kept = k.How()
 			}
 			show := newDisplay(c.ErrOrStderr(), out.quiet)
 			said := make(chan struct{})
@@ -134,6 +136,9 @@ failed or was interrupted, 2 if the command line was wrong.`,
 			show.close()
 			if r == nil || len(r.Cases) == 0 {
 				return interrupted(c.Context(), runErr, "nothing was found yet")
+			}
+			if kept != "" {
+				r.Environment.More["kept awake"] = kept
 			}
 			err = out.write(r, c.OutOrStdout(), show.say)
 			return errors.Join(err, interrupted(c.Context(), runErr, "this is what was found so far"))
