@@ -406,6 +406,20 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// until waits until the program has printed text, for a minute.
+func until(t *testing.T, p *process, out *screen, text string) {
+	t.Helper()
+	for limit := time.After(time.Minute); !strings.Contains(out.String(), text); {
+		select {
+		case <-p.done:
+			t.Fatal(p.err, out.String())
+		case <-limit:
+			t.Fatalf("not done after a minute and %d ns of debt: %s", p.block.Debt(control.Now()), out.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
 // A program that sleeps, ticks and waits with deadlines keeps doing so while
 // debt is added from outside, and its own clock runs slow by that debt.
 func TestVirtualClock(t *testing.T) {
@@ -466,15 +480,7 @@ func TestFewerProcessors(t *testing.T) {
 		"example.org/fewer": {{Kind: instrument.Site, ID: 1, Func: "lower"}},
 	}})
 	p.block.SetWeight(1, 1<<15)
-	for limit := time.After(time.Minute); out.String() == ""; {
-		select {
-		case <-p.done:
-			t.Fatal(p.err)
-		case <-limit:
-			t.Fatalf("not done after a minute and %d ns of debt", p.block.Debt(control.Now()))
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	until(t, p, out, "\n")
 	before := p.block.Debt(control.Now())
 	time.Sleep(50 * time.Millisecond)
 	if after := p.block.Debt(control.Now()); before == 0 || after != before {
@@ -530,15 +536,7 @@ func TestCalls(t *testing.T) {
 		"example.org/calls": {{Kind: instrument.Site, ID: 1, Func: "work"}},
 	}})
 	p.block.SetWeight(1, control.One/2)
-	for limit := time.After(time.Minute); !strings.Contains(out.String(), "closed\n"); {
-		select {
-		case <-p.done:
-			t.Fatal(p.err, out.String())
-		case <-limit:
-			t.Fatalf("not done after a minute: %s", out.String())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	until(t, p, out, "closed\n")
 	var files, threads int
 	if _, err := fmt.Sscan(out.String(), &files, &threads); err != nil || files < 1 || files > threads {
 		t.Errorf("%d files of %d threads, %v: %s", files, threads, err, out.String())
@@ -556,15 +554,7 @@ func TestPipes(t *testing.T) {
 		"example.org/pipes": {{Kind: instrument.Site, ID: 1, Func: "work"}},
 	}})
 	p.block.SetWeight(1, control.One/2)
-	for limit := time.After(time.Minute); !strings.Contains(out.String(), "done\n"); {
-		select {
-		case <-p.done:
-			t.Fatal(p.err, out.String())
-		case <-limit:
-			t.Fatalf("not done after a minute: %s", out.String())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	until(t, p, out, "done\n")
 }
 
 // A client that waits for answers is held up once for what was inserted while it waited, one that keeps a schedule of its own

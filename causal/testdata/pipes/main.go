@@ -34,6 +34,10 @@ func main() {
 		if _, err := w.Write([]byte{1}); err != nil {
 			panic(err)
 		}
+		// It may be closed before anybody has looked at the other end.
+		if err := w.Close(); err != nil {
+			panic(err)
+		}
 		if err := <-answers; err != nil {
 			panic(err)
 		}
