@@ -61,6 +61,9 @@ var edits = map[string][]edit{
 		// A thief waits a little before it takes what its victim may be about to run.
 		{"proc.go", "\t\t\t\t\t\t\t\t\tusleep(3)\n", "\t\t\t\t\t\t\t\t\tif !headwayIdle {\n\t\t\t\t\t\t\t\t\t\theadwayNap(3)\n\t\t\t\t\t\t\t\t\t} else {\n\t\t\t\t\t\t\t\t\t\tusleep(3)\n\t\t\t\t\t\t\t\t\t}\n"},
 
+		// What others leave is looked at in virtual time.
+		{"proc.go", "\t// Poll network.\n\t// This netpoll is only an optimization", "\tif !headwayIdle {\n\t\theadwaySearch(pp)\n\t}\n\n\t// Poll network.\n\t// This netpoll is only an optimization"},
+
 		{"proc.go", "\t// Before we drop our P, make a snapshot of the allp slice,\n", "\tif !headwayIdle && headwayLinger(pp) {\n\t\tgoto top\n\t}\n\n\t// Before we drop our P, make a snapshot of the allp slice,\n"},
 
 		{"proc.go", "\tnmp.nextp.set(pp)\n\tnotewakeup(&nmp.park)\n", "\tnmp.nextp.set(pp)\n\tif !headwayIdle && pp != nil {\n\t\theadwayWoken(pp)\n\t}\n\tnotewakeup(&nmp.park)\n"},
@@ -172,6 +175,8 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		}
 	}
 `},
+		// Who has been woken tries again for the lock, against others who have not waited: that is an effect like any other.
+		{"mutex.go", "\t\t\tstarving = starving ||", "\t\t\tif !headwayIdle {\n\t\t\t\theadwayPay()\n\t\t\t}\n\t\t\tstarving = starving ||"},
 		{"mutex.go", "\t\t\truntime_doSpin()\n\t\t\titer++\n", "\t\t\tif headwayIdle {\n\t\t\t\truntime_doSpin()\n\t\t\t\titer++\n\t\t\t} else if headwaySpin() {\n\t\t\t\titer++\n\t\t\t}\n"},
 		{"mutex.go", "\t\t\t\tbreak // locked the mutex with CAS\n", "\t\t\t\tif !headwayIdle && iter > 0 {\n\t\t\t\t\theadwayLift()\n\t\t\t\t}\n\t\t\t\tbreak // locked the mutex with CAS\n"},
 	},
