@@ -2,7 +2,7 @@ package causal
 
 import "math"
 
-// By how much more than their own intervals explain profiles are off where the truth is known (docs/profile.md), as standard
+// By how much more than their own intervals explain profiles are off where the truth is known (docs/profile-accuracy.md), as standard
 // deviations in parts of the baseline. More experiments on the same process do not lessen it, so no interval claims to be narrower.
 const (
 	methodAlways = 0.006  // at steps of a millisecond
