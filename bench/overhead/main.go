@@ -9,6 +9,10 @@
 // does meets all alike. Each round begins with new processes and is one pair a comparison. The figure is how much longer
 // an operation takes, in percent, with an interval.
 //
+// Where the linker happens to put functions makes a program some percent faster or slower, and two builds that differ
+// in anything have different luck (Curtsinger and Berger, Stabilizer, ASPLOS 2013). So each round links both anew, with their functions
+// in an order at random: the interval has this luck in.
+//
 //	go run ./bench/overhead
 package main
 
@@ -66,8 +70,8 @@ const confidence = 0.95
 
 // A subject builds and runs programs in each state. It is all that is asked of the profiler.
 type subject interface {
-	// build makes the programs, each in its ordinary and its instrumented form.
-	build(ctx context.Context) error
+	// build makes the programs, each in its ordinary and its instrumented form, with their functions in the order of that number.
+	build(ctx context.Context, layout uint32) error
 	// begin starts a program in both forms.
 	begin(ctx context.Context, p program) (duel, error)
 	// profile makes a real profile of a program for a while, by turns with its ordinary build, and says what each did.
@@ -173,10 +177,6 @@ func measure(ctx context.Context, o options, only, file string) (missed bool, er
 	}
 	var s subject = &profiled{dir: dir, programs: chosen}
 	started := time.Now()
-	fmt.Fprintln(os.Stderr, "building")
-	if err := s.build(ctx); err != nil {
-		return false, err
-	}
 	var m *measurement
 	// Processors that wake from sleep, now fast, now slowly, would be most of the noise.
 	failed := awake.While(func() (err error) {
@@ -271,6 +271,10 @@ func runAll(ctx context.Context, s subject, programs []program, o options, log i
 	}
 	r := rand.New(rand.NewPCG(o.seed, 0))
 	for round := range max(o.rounds, o.profiles) {
+		fmt.Fprintf(log, "round %d of %d: building\n", round+1, max(o.rounds, o.profiles))
+		if err := s.build(ctx, 1+r.Uint32N(1<<30)); err != nil {
+			return m, err
+		}
 		fmt.Fprintf(log, "round %d of %d\n", round+1, max(o.rounds, o.profiles))
 		for _, i := range r.Perm(len(programs)) {
 			p := programs[i]

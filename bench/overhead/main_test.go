@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +19,14 @@ type known struct {
 	cost  map[state]float64
 	clock float64
 	fail  bool
+	built []uint32 // orders of functions
 }
 
-func (k *known) build(context.Context) error                  { return nil }
+func (k *known) build(_ context.Context, layout uint32) error {
+	k.built = append(k.built, layout)
+	return nil
+}
+
 func (k *known) begin(context.Context, program) (duel, error) { return k, nil }
 func (k *known) end()                                         {}
 
@@ -47,6 +53,10 @@ func TestKnownCosts(t *testing.T) {
 	m, err := runAll(t.Context(), k, all, options{rounds: 15, profiles: 15, each: time.Second, seed: 1}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
+	}
+	slices.Sort(k.built)
+	if len(slices.Compact(k.built)) != 15 || k.built[0] == 0 { // 0 would be the linker's usual order
+		t.Errorf("functions in the orders %d", k.built)
 	}
 	for s, want := range k.cost {
 		if e := m.mean(s); math.Abs(e.Percent-want) > 0.05 || e.N != 15 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/headway-lab/headway/causal/instrument"
@@ -17,6 +18,7 @@ import (
 type profiled struct {
 	dir      string
 	programs []program
+	linked   []string // flags that put all functions in the same order
 }
 
 func (s *profiled) binary(pkg string, instrumented bool) string {
@@ -27,7 +29,8 @@ func (s *profiled) binary(pkg string, instrumented bool) string {
 	return filepath.Join(s.dir, name)
 }
 
-func (s *profiled) build(ctx context.Context) error {
+func (s *profiled) build(ctx context.Context, layout uint32) error {
+	s.linked = []string{fmt.Sprintf("-ldflags=-randlayout=%d", layout)}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -75,7 +78,7 @@ func (s *profiled) build(ctx context.Context) error {
 }
 
 func (s *profiled) goBuild(ctx context.Context, dir, out, pkg string, flags, env []string) error {
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", out}, flags...), pkg)...)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-o", out}, s.linked, flags, []string{pkg})...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	if b, err := cmd.CombinedOutput(); err != nil {

@@ -35,6 +35,7 @@ func (s *profiled) profile(ctx context.Context, p program, d time.Duration, seed
 		Dir:        p.dir,
 		Package:    p.pkg,
 		Args:       p.args,
+		BuildFlags: s.linked,
 		Throughput: []string{strings.Replace(p.sites[0], " ", ".", 1)},
 		Duration:   d,
 		Seed:       seed,

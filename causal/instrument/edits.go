@@ -37,7 +37,9 @@ var edits = map[string][]edit{
 
 		// Goroutines start, stop, become ready.
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif !headwayIdle {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
-		{"proc.go", "func dropg() {\n\tgp := getg()\n", "func dropg() {\n\tif !headwayIdle {\n\t\theadwayStop()\n\t}\n\tgp := getg()\n"},
+		// Where a goroutine parks, which is often, the rest of dropg is still inlined.
+		{"proc.go", "func dropg() {\n\tgp := getg()\n", "func dropg() {\n\tif !headwayIdle {\n\t\theadwayStop()\n\t}\n\theadwayDropg()\n}\n\nfunc headwayDropg() {\n\tgp := getg()\n"},
+		{"proc.go", "\tdropg()\n\n\tif fn := mp.waitunlockf; fn != nil {\n", "\tif !headwayIdle {\n\t\theadwayStop()\n\t}\n\theadwayDropg()\n\n\tif fn := mp.waitunlockf; fn != nil {\n"},
 		{"proc.go", "\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n", "\tif !headwayIdle {\n\t\theadwayReady(gp)\n\t}\n\tcasgstatus(gp, _Gwaiting, _Grunnable)\n\tif trace.ok() {\n\t\ttrace.GoUnpark(gp, traceskip)\n"},
 		// The network poller tags those that it wakes itself.
 		{"proc.go", "\t\ttail = gp\n\t\tcasgstatus(gp, _Gwaiting, _Grunnable)\n", "\t\ttail = gp\n\t\tif !headwayIdle && gp.waitreason != waitReasonIOWait {\n\t\t\theadwayReady(gp)\n\t\t}\n\t\tcasgstatus(gp, _Gwaiting, _Grunnable)\n"},
@@ -96,7 +98,10 @@ var edits = map[string][]edit{
 
 		// Timers run in virtual time.
 		{"time.go", "func (ts *timers) check(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {\n", `func (ts *timers) check(now int64, bubble *synctestBubble) (rnow, pollUntil int64, ran bool) {
-	if headwayIdle || bubble != nil || ts.wakeTime() == 0 {
+	if ts.wakeTime() == 0 {
+		return now, 0, false // no timers: found out here, without another call
+	}
+	if headwayIdle || bubble != nil {
 		return ts.headwayCheck(now, bubble)
 	}
 	if now == 0 {
