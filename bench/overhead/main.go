@@ -35,6 +35,7 @@ import (
 	"github.com/headway-lab/headway/causal"
 	"github.com/headway-lab/headway/causal/instrument"
 	"github.com/headway-lab/headway/effect"
+	"github.com/headway-lab/headway/limits"
 	"github.com/headway-lab/headway/report"
 )
 
@@ -140,7 +141,7 @@ func main() {
 	)
 	flag.IntVar(&o.rounds, "rounds", 12, "how often each program is run idle and sampled")
 	flag.DurationVar(&o.each, "each", 700*time.Millisecond, "how long each is measured in a round")
-	flag.IntVar(&o.profiles, "profiles", 6, "how many real profiles are made of each program")
+	flag.IntVar(&o.profiles, "profiles", 6, "how many real profiles are made of each program; 0: only idle and sampled")
 	flag.DurationVar(&o.profile, "profile", 30*time.Second, "how long each of these takes")
 	flag.Uint64Var(&o.seed, "seed", 1, "decides the order of the runs")
 	flag.Parse()
@@ -180,6 +181,9 @@ func measure(ctx context.Context, o options, only, file string) (missed bool, er
 	var m *measurement
 	// Processors that wake from sleep, now fast, now slowly, would be most of the noise.
 	failed := awake.While(func() (err error) {
+		if i, err := limits.Interrupted(time.Second); err == nil {
+			fmt.Printf("%d processors, %v\n", runtime.NumCPU(), i)
+		}
 		m, err = runAll(ctx, s, chosen, o, os.Stderr)
 		return err
 	})

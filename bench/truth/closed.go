@@ -177,6 +177,9 @@ var Programs = []Program{
 	// Three clients, each with a cycle of a + .75; the processor has time for all of them.
 	{Name: "client-process-packets", Far: true, Does: "A .25 on one processor for three clients of one UDP socket, each of which waits .75", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
+	{Name: "client-process-packets-both", Far: true, Does: "the same with one of the three in this process, which sleeps", Procs: 1,
+		Limit: "one socket for packets from within and from outside: one from outside that is early keeps the reader from those behind it",
+		Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
 
 	// The lock is held from 0 to b. If A takes at least that long, the lock is free
 	// again. If not, 2.1 of other work follow. The operation ends when both sides are

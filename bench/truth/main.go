@@ -29,6 +29,7 @@ import (
 
 	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/causal/instrument"
+	"github.com/headway-lab/headway/limits"
 )
 
 func (p Program) flag() string {
@@ -294,6 +295,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	editor := Editor{Dir: dir, RunFor: o.editFor, Rounds: o.rounds, Iters: iters, Patience: o.patience}
 	if o.sure > 0 {
 		editor.Sure, editor.Most = o.sure, 8*o.rounds
+	}
+	if i, err := limits.Interrupted(time.Second); err == nil {
+		results.Interrupted = &i
 	}
 	header(stdout, results)
 	for _, c := range cells {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/headway-lab/headway/limits"
 	"github.com/headway-lab/headway/whole"
 )
 
@@ -20,6 +21,8 @@ type Results struct {
 	Awake      string    `json:"awake"` // how processors were kept from sleeping, "no" if they were not
 	Rows       []Row     `json:"rows"`
 	Summary    Summary   `json:"summary"`
+
+	Interrupted *limits.Interruptions `json:"interrupted,omitempty"` // the processors, before the first row
 }
 
 // Row is one speed-up of one cell. All effects are in percent of Metric.
@@ -257,9 +260,13 @@ func finite(r Results) Results {
 const line = "%-26s %-5s %-11s %4s  %8s  %-23s %-23s %7s  %-7s  %s\n"
 
 func header(w io.Writer, r Results) {
-	fmt.Fprintf(w, "%s, %d CPUs, kept awake: %s, %.0f loop iterations a microsecond. All effects in percent of the time per op (or mean latency).\n"+
+	interrupted := ""
+	if r.Interrupted != nil {
+		interrupted = ", " + r.Interrupted.String()
+	}
+	fmt.Fprintf(w, "%s, %d CPUs%s, kept awake: %s, %.0f loop iterations a microsecond. All effects in percent of the time per op (or mean latency).\n"+
 		"The truth is the real edit; where there is none, or others' use of the machine disturbed it (~), the closed form.\n"+
-		"A closed form in (brackets) does not know this step's wake-ups and timers, and is not the truth.\n\n", r.Go, r.CPUs, r.Awake, r.ItersPerUs)
+		"A closed form in (brackets) does not know this step's wake-ups and timers, and is not the truth.\n\n", r.Go, r.CPUs, interrupted, r.Awake, r.ItersPerUs)
 	fmt.Fprintf(w, line, "program", "step", "site", "d%", "closed", "real edit", "predicted", "error", "covered", "Coz")
 }
 

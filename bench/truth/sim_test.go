@@ -187,23 +187,14 @@ var simulated = map[string]func(w *world, a, b float64){
 			p.progress()
 		}))
 	},
-	"client-process-packets": func(w *world, a, b float64) {
-		requests := &sem{n: 3}
-		w.start(loop(func(p *proc) {
-			requests.acquire(p)
-			w.start(func(p *proc) {
-				p.work(a)
-				w.after(.75, func() { requests.release(p) })
-				p.progress()
-			})
-		}))
-	},
-	"pipeline-unbuffered": simPipeline(1), // one item in the sender's hand
-	"pipeline-buffered":   simPipeline(9),
-	"cond":                simPipeline(4),
-	"mutex":               simLock(func(a, b float64) (inside, outside float64) { return a, b }),
-	"token":               simLock(func(a, b float64) (inside, outside float64) { return a, b }),
-	"mutex-both":          simLock(func(a, b float64) (inside, outside float64) { return a / 3, a*2/3 + b }),
+	"client-process-packets":      simPackets,
+	"client-process-packets-both": simPackets,
+	"pipeline-unbuffered":         simPipeline(1), // one item in the sender's hand
+	"pipeline-buffered":           simPipeline(9),
+	"cond":                        simPipeline(4),
+	"mutex":                       simLock(func(a, b float64) (inside, outside float64) { return a, b }),
+	"token":                       simLock(func(a, b float64) (inside, outside float64) { return a, b }),
+	"mutex-both":                  simLock(func(a, b float64) (inside, outside float64) { return a / 3, a*2/3 + b }),
 	"rwmutex": func(w *world, a, b float64) {
 		var mayRead, mayWrite sem
 		mayWrite.n = 2
@@ -412,4 +403,16 @@ func simCollected(goroutines int) func(w *world, a, b float64) {
 			}))
 		}
 	}
+}
+
+func simPackets(w *world, a, _ float64) {
+	requests := &sem{n: 3}
+	w.start(loop(func(p *proc) {
+		requests.acquire(p)
+		w.start(func(p *proc) {
+			p.work(a)
+			w.after(.75, func() { requests.release(p) })
+			p.progress()
+		})
+	}))
 }

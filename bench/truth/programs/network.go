@@ -25,6 +25,7 @@ func init() {
 	add("client-process-reader", 0, clientProcessReader)
 	add("client-process-limit", 1, clientProcessLimit)
 	add("client-process-packets", 1, clientProcessPackets)
+	add("client-process-packets-both", 1, clientProcessPacketsBoth)
 	add("open-loop", 0, openLoop)
 	add("open-loop-process", 0, openLoopProcess)
 	add("open-loop-connections", 0, openLoopConnections)
@@ -162,11 +163,35 @@ func clientProcessLimit(c harness.Config) {
 // clientProcessPackets does A (.25) on one processor, a goroutine a packet, for three clients that share a socket; each waits
 // .75 between an answer and its next request.
 func clientProcessPackets(c harness.Config) {
-	na := c.A(.25)
-	hello := startChild(c, "client-process-packets", c.Time(.75))
+	answerPackets(c, packetsOf(c, "client-process-packets"))
+}
+
+// clientProcessPacketsBoth is the same with one of the three clients in this process, which sleeps its .75.
+func clientProcessPacketsBoth(c harness.Config) {
+	socket, wait := packetsOf(c, "client-process-packets-both"), c.Time(.75)
+	go func() {
+		conn := must(net.Dial("udp", socket.LocalAddr().String()))
+		for one := make([]byte, 1); ; {
+			mustWrite(conn, one)
+			mustRead(conn, one)
+			time.Sleep(wait)
+		}
+	}()
+	answerPackets(c, socket)
+}
+
+// packetsOf is a socket to which the clients of that child send; each waits .75 between an answer and its next request.
+func packetsOf(c harness.Config, program string) *net.UDPConn {
+	hello := startChild(c, program, c.Time(.75))
 	at := hello.LocalAddr().(*net.TCPAddr)
 	socket := must(net.ListenUDP("udp", &net.UDPAddr{IP: at.IP, Port: at.Port}))
 	mustWrite(hello, make([]byte, 1))
+	return socket
+}
+
+// answerPackets does A (.25) for each packet, and answers.
+func answerPackets(c harness.Config, socket *net.UDPConn) {
+	na := c.A(.25)
 	for {
 		packet := make([]byte, 1)
 		_, client, err := socket.ReadFromUDPAddrPort(packet)
@@ -269,10 +294,14 @@ func child(c harness.Config) {
 		arrivals(c, more(c, conn, connections), one)
 	case "peer-process-two":
 		answerEach(c, more(c, conn, 2))
-	case "client-process-packets":
+	case "client-process-packets", "client-process-packets-both":
 		mustRead(conn, one) // the socket is open
+		clients := 3
+		if c.Program == "client-process-packets-both" {
+			clients-- // and one that is not here
+		}
 		var all []net.Conn
-		for range 3 {
+		for range clients {
 			socket := must(net.Dial("udp", c.Dial))
 			mustWrite(socket, one)
 			all = append(all, socket)
