@@ -14,14 +14,14 @@ import (
 // Interruptions are the times in which a thread that did nothing but read the clock, on a processor of its own, did not come to
 // it: the kernel's interrupts, other programs, and what a host took, of which the kernel may know nothing.
 type Interruptions struct {
-	PerSecond float64       // on each processor
-	Median    time.Duration // of their lengths
-	Share     float64       // of the time, 0 to 1
+	PerSecond float64       `json:"per_second"` // on each processor
+	Median    time.Duration `json:"median_ns"`  // of their lengths
+	Share     float64       `json:"share"`      // of the time, 0 to 1
 }
 
 // String is short enough for the head of a table.
 func (i Interruptions) String() string {
-	return fmt.Sprintf("each interrupted %.0f times a second, mostly for %v or more, %.1f %% of its time", i.PerSecond, i.Median.Round(100*time.Nanosecond), 100*i.Share)
+	return fmt.Sprintf("each interrupted %.0f times a second, half of these for %v or more, %.1f %% of its time", i.PerSecond, i.Median.Round(100*time.Nanosecond), 100*i.Share)
 }
 
 // interrupted is what is not the reading of a clock any more.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -540,4 +541,45 @@ func TestPackageName(t *testing.T) {
 			t.Errorf("%q is package %s, want %s", text, got, want)
 		}
 	}
+}
+
+// What a package is compiled to does not depend on the directory in which it was rewritten.
+func TestSameObject(t *testing.T) {
+	goroots(t, func(t *testing.T, goroot, version string) {
+		dir := t.TempDir()
+		src := filepath.Join(dir, "p.go")
+		if err := os.WriteFile(src, []byte("package p\n\ntype T struct{ n int }\n\nfunc (t *T) Work() int { for t.n < 9 { t.n++ }; return t.n }\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		conf := filepath.Join(dir, "conf.json")
+		if err := (&Config{Packages: map[string][]Mark{"example.org/p": {{Kind: Site, ID: 3, Func: "(*T).Work"}}}}).Write(conf); err != nil {
+			t.Fatal(err)
+		}
+		tool := filepath.Join(goroot, "pkg", "tool", runtime.GOOS+"_"+runtime.GOARCH, "compile")
+		compile := func(object string, flags ...string) string {
+			object = filepath.Join(dir, object)
+			cmd := exec.Command(os.Args[0], slices.Concat([]string{"toolexec", tool, "-o", object, "-p", "example.org/p", "-complete=false"}, flags, []string{src})...)
+			cmd.Env = append(os.Environ(), ConfigEnv+"="+conf, "TOOLEXEC_IMPORTPATH=example.org/p")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			b, err := os.ReadFile(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		for _, flags := range [][]string{{"-trimpath", dir + "=>/src"}, {"-trimpath=" + dir + "=>/src"}, {"-c=1"}, {"-dwarf=true"}} {
+			one, two := compile("1.o", flags...), compile("2.o", flags...)
+			if !strings.Contains(one, "headwayEnter") {
+				t.Errorf("%s: no mark in the object", flags)
+			}
+			if strings.Contains(one, "headway-compile-") || one != two {
+				t.Errorf("%s: it depends on the directory", flags)
+			}
+			if withDWARF := strings.Contains(one, "go:info."); withDWARF != (flags[0] == "-dwarf=true") {
+				t.Errorf("%s: debugging information: %v", flags, withDWARF)
+			}
+		}
+	})
 }
