@@ -288,6 +288,23 @@ func TestHalf(t *testing.T) {
 	}
 }
 
+// A timer wakes somebody on a processor that has stood by for milliseconds: it owes nothing for them. As long as it did, a
+// site that nobody waits for, as the timeout has come by then, seemed to make the program 15 % slower.
+func TestTimeout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and profiles a program")
+	}
+	rep := profile(t, Options{Dir: "../..", Package: "./bench/truth/programs", Args: []string{"-program", "select-timeout", "-step", "10ms"},
+		Throughput: []string{"main.progress"}, Sites: []string{"main.siteA"}, Cumulative: true, Speedups: []int{25}, Duration: 12 * time.Second})
+	for _, c := range rep.Cases {
+		for name, e := range c.Effects {
+			if t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", c.Name, name, e.Percent, e.Low, e.High); e.Low > 5 || e.High < -5 {
+				t.Errorf("%s: it seems to be worth %.1f %% [%.1f, %.1f], want 0", c.Name, e.Percent, e.Low, e.High)
+			}
+		}
+	}
+}
+
 // A cancelled profile gives what was found so far, and ends its program.
 func TestCancel(t *testing.T) {
 	if testing.Short() {
