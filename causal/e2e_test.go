@@ -56,7 +56,9 @@ func profile(t *testing.T, o Options) *report.Report {
 		o.Package = "."
 	}
 	o.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=", "GOCOVERDIR="+t.TempDir())
-	o.Speedups = []int{50}
+	if o.Speedups == nil {
+		o.Speedups = []int{50}
+	}
 	o.Top = 2
 	o.Window = 60 * time.Millisecond
 	if o.Duration == 0 {
