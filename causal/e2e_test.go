@@ -267,7 +267,6 @@ func TestHalf(t *testing.T) {
 			Options{Dir: "nested", Throughput: []string{"main.step"}, Sites: []string{"main.outer", "main.inner"}}},
 		{"limit", "a request that waits for a busy server is not one that its client has not sent yet", -33, truth("client-process-limit")},
 		{"packets", "a packet follows the last one to its sender, not the last one", -12, truth("client-process-packets")},
-		{"packets of both", "of packets to one socket some come from the process itself and some do not", -12, truth("client-process-packets-both")},
 		{"packets inside", "a packet from the process itself follows what its sender did", -30, truth("packets-inside")},
 		{"signal", "a signal is not late because the one who waited for it was not held up", -30, truth("signal")},
 		{"http2", "what the README promises: it is half of a small request", -17,
