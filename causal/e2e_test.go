@@ -311,7 +311,7 @@ func TestTimers(t *testing.T) {
 			for _, rc := range rep.Cases {
 				for name, e := range rc.Effects {
 					if t.Logf("%s: %s %+.1f %% [%+.1f, %+.1f]", rc.Name, name, e.Percent, e.Low, e.High); e.Low > c.most || e.High < c.least {
-						t.Errorf("%s: it seems to be worth %.1f %% [%.1f, %.1f], want next to nothing", rc.Name, e.Percent, e.Low, e.High)
+						t.Errorf("%s: it seems to be worth %.1f %% [%.1f, %.1f], want between %g and %g", rc.Name, e.Percent, e.Low, e.High, c.least, c.most)
 					}
 				}
 			}

@@ -148,6 +148,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	missed, err := measure(ctx, o, *only, *file)
+	if err != nil && ctx.Err() != nil { // whatever was just running says that it was killed
+		fmt.Fprintln(os.Stderr, "overhead: interrupted")
+		os.Exit(130)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "overhead:", err)
 		os.Exit(1)
