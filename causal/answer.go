@@ -54,6 +54,9 @@ func (r *runner) report() *report.Report {
 	if t.processes > 1 {
 		rep.Environment.More["runs"] = fmt.Sprint(t.processes)
 	}
+	if s := t.slept(); finite(s) {
+		rep.Environment.More["sleeps"] = fmt.Sprintf("%.0f a second", s)
+	}
 	shown := t.discoveries(1-o.Confidence, o.Confidence)
 	bySite := map[*site][]*cell{}
 	order := t.sites()
@@ -128,7 +131,7 @@ func (r *runner) report() *report.Report {
 					continue
 				}
 				x := -s.share * float64(c.speedup)
-				k.Effects[m.name] = report.Effect{Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Expected: &x, Real: shown.real[c][i]}
+				k.Effects[m.name] = report.Effect{Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Expected: &x, Shared: 100 * c.method(), Real: shown.real[c][i]}
 			}
 			if len(k.Effects) > 0 {
 				rep.Cases = append(rep.Cases, k)

@@ -138,12 +138,14 @@ func simes(cells []*cell, metric int) float64 {
 func trend(cells []*cell, metric int, confidence float64) effect.Effect {
 	type sums struct{ xy, xx float64 }
 	batches := map[int]sums{}
-	var ns []float64
+	var method, known float64
 	for _, c := range cells {
 		if c.pairs() == 0 {
 			continue
 		}
-		ns = append(ns, c.base[metric]...)
+		// At another speed-up as much more or less is inserted.
+		n := float64(c.pairs())
+		method, known = method+n*methodError(mean(c.slept), mean(c.insert)*50/float64(c.speedup)), known+n
 		x := float64(c.speedup) / 50
 		for i, b := range c.batch {
 			y := math.Log(c.changed[metric][i] / c.base[metric][i])
@@ -157,5 +159,5 @@ func trend(cells []*cell, metric int, confidence float64) effect.Effect {
 		base = append(base, 1)
 		changed = append(changed, math.Exp(s.xy/s.xx))
 	}
-	return effect.PairedShared(base, changed, confidence, 0, methodError(ns))
+	return effect.PairedShared(base, changed, confidence, 0, method/max(1, known))
 }

@@ -22,9 +22,11 @@ type cell struct {
 	speedup int
 	base    [][]float64
 	changed [][]float64
-	batch   []int // of each pair
-	stuck   int   // experiments in which no virtual time was left
-	silent  int   // experiments in or beside which there was no progress
+	batch   []int     // of each pair
+	slept   []float64 // how often a second threads went to sleep in the baselines of each pair, where that is known
+	insert  []float64 // the part of each change's time that was inserted
+	stuck   int       // experiments in which no virtual time was left
+	silent  int       // experiments in or beside which there was no progress
 	effects []effect.Effect
 	own     []effect.Effect // the same without the error of the method: what more pairs narrow
 }
@@ -283,10 +285,14 @@ func (c *cell) add(before, change, after window, batch int, o *Options) {
 		c.changed[i] = append(c.changed[i], v)
 	}
 	c.batch = append(c.batch, batch)
+	c.insert = append(c.insert, change.inserted())
+	if s := (before.slept + after.slept) / 2; !math.IsNaN(s) {
+		c.slept = append(c.slept, s)
+	}
 	c.effects, c.own = c.effects[:0], c.own[:0]
 	for i := range c.base {
 		c.own = append(c.own, effect.Paired(c.base[i], c.changed[i], o.Confidence, o.Seed))
-		c.effects = append(c.effects, effect.PairedShared(c.base[i], c.changed[i], o.Confidence, o.Seed, methodError(c.base[i])))
+		c.effects = append(c.effects, effect.PairedShared(c.base[i], c.changed[i], o.Confidence, o.Seed, c.method()))
 	}
 }
 

@@ -206,7 +206,7 @@ func TestAdd(t *testing.T) {
 	for range 10 {
 		c.add(measured(90e6), measured(50e6), measured(110e6), 0, &o)
 	}
-	if c.pairs() != 10 || c.base[0][0] != 100e6 || c.changed[0][0] != 50e6 || c.best() > -49 || c.best() < -51 || widest(c.own) > 1e-9 || math.Abs(c.half()-1.2) > .05 {
+	if c.pairs() != 10 || c.base[0][0] != 100e6 || c.changed[0][0] != 50e6 || c.best() > -49 || c.best() < -51 || widest(c.own) > 1e-9 || math.Abs(c.half()-.8) > .05 {
 		t.Errorf("%d pairs of %v and %v: %g within %g", c.pairs(), c.base, c.changed, c.best(), c.half())
 	}
 }

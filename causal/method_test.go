@@ -6,19 +6,19 @@ import (
 )
 
 func TestMethodError(t *testing.T) {
-	for _, c := range []struct {
-		ns   []float64
-		want float64
-	}{
-		{nil, 0.006},
-		{[]float64{10e6, 10e6}, 0.006},
-		{[]float64{1e6}, 0.0060208},
-		{[]float64{30e3, 50e3}, 0.0138654},
-		{[]float64{80e3}, 0.0086639},
-		{[]float64{100}, 0.0138654},
+	for _, c := range []struct{ slept, inserted, want float64 }{
+		{0, .5, .004},
+		{300, 0, .004},
+		{1000, .25, .0085},
+		{1000, .01, .004272},
+		{2e4, 1, .045177},
+		{1e6, .04, .009849},
+		{math.NaN(), 1, .045177},
+		{math.NaN(), 0, .004},
+		{1e6, math.NaN(), .045177},
 	} {
-		if got := methodError(c.ns); math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("%v ns an operation: %g, want %g", c.ns, got, c.want)
+		if got := methodError(c.slept, c.inserted); math.Abs(got-c.want) > 1e-5 {
+			t.Errorf("%v sleeps a second, %v inserted: %g, want %g", c.slept, c.inserted, got, c.want)
 		}
 	}
 }
@@ -27,12 +27,19 @@ func TestMethodError(t *testing.T) {
 func TestKnownInSpiteOfMethod(t *testing.T) {
 	o := defaults(Options{Package: "x"})
 	quiet, noisy := &cell{base: make([][]float64, 1), changed: make([][]float64, 1)}, &cell{base: make([][]float64, 1), changed: make([][]float64, 1)}
+	during := func(v float64) window {
+		w := measured(v)
+		w.virtual /= 2
+		return w
+	}
+	before := measured(30e3)
+	before.slept = 1e4
 	for i := range enough {
 		if quiet.known() {
 			t.Fatalf("known after %d pairs", i)
 		}
-		quiet.add(measured(30e3), measured(27e3), measured(30e3), 0, &o)
-		noisy.add(measured(30e3), measured(27e3+1e3*float64(i%4)), measured(30e3), 0, &o)
+		quiet.add(before, during(27e3), before, 0, &o)
+		noisy.add(before, during(27e3+1e3*float64(i%4)), before, 0, &o)
 	}
 	if quiet.half() < narrow || !quiet.known() {
 		t.Errorf("within %g: known %v", quiet.half(), quiet.known())

@@ -46,6 +46,15 @@ type window struct {
 	events  []uint64
 	real    time.Duration
 	virtual time.Duration
+	slept   float64 // how often a second threads went to sleep, of baselines; NaN where that is not known
+}
+
+// inserted is which part of the time was.
+func (w *window) inserted() float64 {
+	if w.real <= 0 {
+		return 0
+	}
+	return max(0, 1-float64(w.virtual)/float64(w.real))
 }
 
 // between computes the metrics over the time between two snapshots.
@@ -171,6 +180,10 @@ func (r *runner) try(ctx context.Context, s *site, speedup int) (window, error) 
 	if err := r.proc.sleep(ctx, gap); err != nil {
 		return window{}, err
 	}
+	slept := sleeps{}
+	if speedup == 0 {
+		slept, _ = r.proc.sleeps()
+	}
 	a := r.take()
 	end := a.now + int64(r.window)
 	limit := a.now + 4*int64(r.window)
@@ -184,6 +197,12 @@ func (r *runner) try(ctx context.Context, s *site, speedup int) (window, error) 
 		}
 		b := r.take()
 		w := r.between(a, b)
+		w.slept = math.NaN()
+		if speedup == 0 {
+			if now, err := r.proc.sleeps(); err == nil {
+				w.slept = slept.rate(now)
+			}
+		}
 		// A fast virtual clock leaves few visits: give it time.
 		if w.virtual >= r.window*9/10 || b.now >= limit || speedup == 0 {
 			return w, nil

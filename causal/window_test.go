@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -124,7 +125,11 @@ func running(t *testing.T) *runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	return &runner{o: &Options{}, marks: newCarriers(), proc: &process{block: b, done: make(chan struct{}), begun: time.Now()}}
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &runner{o: &Options{}, marks: newCarriers(), proc: &process{block: b, cmd: &exec.Cmd{Process: self}, done: make(chan struct{}), begun: time.Now()}}
 }
 
 // weights reads back what set has written, as the runtime would.
@@ -186,6 +191,12 @@ func TestMeasureEnds(t *testing.T) {
 	w, err := r.measure(t.Context(), nil, 0)
 	if err != nil || w.real < r.window || w.events[0] != 0 || !math.IsNaN(w.values[0]) {
 		t.Errorf("a program that stands still gives %+v, %v", w, err)
+	}
+	if !(w.slept >= 0) {
+		t.Errorf("in a baseline threads sleep %g times a second", w.slept)
+	}
+	if w, err := r.measure(t.Context(), nil, 50); err != nil || !math.IsNaN(w.slept) {
+		t.Errorf("in an experiment threads sleep %g times a second, %v", w.slept, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

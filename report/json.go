@@ -109,6 +109,7 @@ type (
 		Confidence float64  `json:"confidence"`
 		N          int      `json:"n"`
 		Expected   *float64 `json:"expected,omitempty"`
+		Shared     float64  `json:"shared,omitempty"`
 		Real       bool     `json:"real"`
 	}
 )
@@ -134,7 +135,7 @@ func (e Effect) MarshalJSON() ([]byte, error) {
 	if e.Expected != nil {
 		expected = finite(*e.Expected)
 	}
-	return json.Marshal(effectJSON{finite(e.Percent), finite(e.Low), finite(e.High), e.Confidence, e.N, expected, e.Real})
+	return json.Marshal(effectJSON{finite(e.Percent), finite(e.Low), finite(e.High), e.Confidence, e.N, expected, e.Shared, e.Real})
 }
 
 // UnmarshalJSON reads null, and a number that is missing, as NaN or an infinite bound.
@@ -143,7 +144,7 @@ func (e *Effect) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*e = Effect{or(j.Percent, math.NaN()), or(j.Low, math.Inf(-1)), or(j.High, math.Inf(1)), j.Confidence, j.N, j.Expected, j.Real}
+	*e = Effect{or(j.Percent, math.NaN()), or(j.Low, math.Inf(-1)), or(j.High, math.Inf(1)), j.Confidence, j.N, j.Expected, j.Shared, j.Real}
 	return nil
 }
 

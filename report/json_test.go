@@ -217,6 +217,9 @@ func anyReport(t *rapid.T) *Report {
 						x := rapid.Float64Range(-1e6, 1e6).Draw(t, "classic")
 						e.Expected = &x
 					}
+					if rapid.Bool().Draw(t, "shared") {
+						e.Shared = rapid.Float64Range(0, 1e3).Draw(t, "method")
+					}
 					if c.Effects == nil {
 						c.Effects = map[string]Effect{}
 					}

@@ -118,6 +118,9 @@ type Effect struct {
 	N          int     `json:"n"`
 	// Expected is what a classic profile would lead one to expect, where the verb has one.
 	Expected *float64 `json:"expected,omitempty"`
+	// Shared is the standard deviation, in points, of the error that all N have in common, such as the method's: the interval has
+	// it in, and more runs do not lessen it. 0: none is known.
+	Shared float64 `json:"shared,omitempty"`
 	// Real is false where the interval contains 0 or the false discovery control rejected it.
 	Real bool `json:"real"`
 }

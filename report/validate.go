@@ -125,6 +125,8 @@ func (e Effect) check() error {
 		return fmt.Errorf("confidence is %v, want a share such as 0.95", e.Confidence)
 	case e.Expected != nil && !isFinite(*e.Expected):
 		return fmt.Errorf("expected is %v", *e.Expected)
+	case !isFinite(e.Shared) || e.Shared < 0:
+		return fmt.Errorf("shared is %v", e.Shared)
 	case e.Real && !(e.Low > 0 || e.High < 0):
 		return fmt.Errorf("said to be real, and the interval [%v, %v] contains 0", e.Low, e.High)
 	}

@@ -164,7 +164,7 @@ func compare(base, faster []experiment, latency bool) (*Interval, string) {
 	mf, vf := meanVar(f)
 	half := student95(min(len(b), len(f))-1) * math.Sqrt(vb/float64(len(b))+vf/float64(len(f)))
 	percent := func(x float64) float64 { return 100 * (math.Exp(x) - 1) }
-	return &Interval{percent(mf - mb), percent(mf - mb - half), percent(mf - mb + half), len(f)}, ""
+	return &Interval{percent(mf - mb), percent(mf - mb - half), percent(mf - mb + half), len(f), 0}, ""
 }
 
 func meanVar(x []float64) (mean, variance float64) {

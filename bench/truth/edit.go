@@ -25,6 +25,9 @@ type Interval struct {
 	Low     float64 `json:"low"`
 	High    float64 `json:"high"`
 	N       int     `json:"n"`
+	// Shared is the standard deviation, in points, of the error that further profiles would have, too: the method's. The
+	// bounds have it in.
+	Shared float64 `json:"shared,omitempty"`
 }
 
 func (i Interval) String() string {
@@ -262,7 +265,7 @@ func interval(logs []float64) Interval {
 		half = student95(len(logs)-1) * math.Sqrt(ss/(n-1)/n)
 	}
 	percent := func(x float64) float64 { return 100 * (math.Exp(min(x, 50)) - 1) }
-	return Interval{percent(mean), percent(mean - half), percent(mean + half), len(logs)}
+	return Interval{percent(mean), percent(mean - half), percent(mean + half), len(logs), 0}
 }
 
 // student95 is the two-sided 95% point of Student's t.

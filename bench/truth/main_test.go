@@ -95,7 +95,7 @@ func (f fake) Predict(ctx context.Context, j Job) (map[int]Interval, error) {
 	effects := map[int]Interval{}
 	for _, d := range j.Speedups {
 		x := j.Site.Closed(float64(d)) + f.shift
-		effects[d] = Interval{x, x - 1, x + 1, 6}
+		effects[d] = Interval{x, x - 1, x + 1, 6, 0}
 	}
 	return effects, nil
 }
@@ -186,9 +186,9 @@ func TestEffectsOfReport(t *testing.T) {
 		latency bool
 		want    Interval
 	}{
-		{"time per op", report.Report{Metrics: []report.Metric{lower}, Cases: cases(lower, -50, -60, -40)}, false, Interval{-50, -60, -40, 6}},
-		{"a rate", report.Report{Metrics: []report.Metric{higher}, Cases: cases(higher, 100, 25, 300)}, false, Interval{-50, -75, -20, 6}},
-		{"latency beside throughput", report.Report{Metrics: []report.Metric{higher, latency}, Cases: cases(latency, -61, -62, -60)}, true, Interval{-61, -62, -60, 6}},
+		{"time per op", report.Report{Metrics: []report.Metric{lower}, Cases: cases(lower, -50, -60, -40)}, false, Interval{-50, -60, -40, 6, 0}},
+		{"a rate", report.Report{Metrics: []report.Metric{higher}, Cases: cases(higher, 100, 25, 300)}, false, Interval{-50, -75, -20, 6, 0}},
+		{"latency beside throughput", report.Report{Metrics: []report.Metric{higher, latency}, Cases: cases(latency, -61, -62, -60)}, true, Interval{-61, -62, -60, 6, 0}},
 	} {
 		got, err := effectsOf(&c.r, "main.siteA", c.latency)
 		g := got[50]

@@ -37,7 +37,7 @@ type Predictor interface {
 const profiles = 4
 
 // predict asks at least so many times as least says, and again for those speed-ups that are not known to sure points either
-// way; 0 asks no more. What it says of one is the mean, weighted by the intervals, of all profiles: whether there is another
+// way, but for the error of the method; 0 asks no more. What it says of one is the mean, weighted by the intervals, of all profiles: whether there is another
 // depends on how wide they are alone. It also gives the profiles one by one.
 func predict(ctx context.Context, p Predictor, j Job, least int, sure float64) (map[int]Interval, map[int][]Interval, error) {
 	all, each := map[int]Interval{}, map[int][]Interval{}
@@ -55,7 +55,7 @@ func predict(ctx context.Context, p Predictor, j Job, least int, sure float64) (
 		}
 		ask.Speedups = nil
 		for _, d := range j.Speedups {
-			if e, ok := all[d]; ok && sure > 0 && e.half() > sure {
+			if e, ok := all[d]; ok && sure > 0 && e.own()*(100+e.Percent) > sure {
 				ask.Speedups = append(ask.Speedups, d)
 			}
 		}
@@ -65,15 +65,29 @@ func predict(ctx context.Context, p Predictor, j Job, least int, sure float64) (
 	}
 }
 
-// pool is the mean of two estimates of the same, weighted by the inverse of their variances. They are pooled as logarithms,
-// in which a ratio's interval is even.
+// pool is the mean of two estimates of the same, weighted by the inverse of the variances of what each has for itself: the error of
+// the method is in both and stays. They are pooled as logarithms, in which a ratio's interval is even.
 func pool(a, b Interval) Interval {
 	l := func(percent float64) float64 { return math.Log1p(max(percent, -99.9) / 100) }
-	width := func(i Interval) float64 { return max(l(i.High)-l(i.Low), 1e-6) / 2 }
-	wa, wb := 1/(width(a)*width(a)), 1/(width(b)*width(b))
-	mid, half := (wa*l(a.Percent)+wb*l(b.Percent))/(wa+wb), 1/math.Sqrt(wa+wb)
+	wa, wb := 1/(a.own()*a.own()), 1/(b.own()*b.own())
+	mid := (wa*l(a.Percent) + wb*l(b.Percent)) / (wa + wb)
+	shared := (wa*a.shared() + wb*b.shared()) / (wa + wb)
+	half := math.Hypot(1/math.Sqrt(wa+wb), normal95*shared)
 	percent := func(x float64) float64 { return 100 * math.Expm1(min(x, 50)) }
-	return Interval{percent(mid), percent(mid - half), percent(mid + half), a.N + b.N}
+	return Interval{percent(mid), percent(mid - half), percent(mid + half), a.N + b.N, 100 * shared * math.Exp(mid)}
+}
+
+// normal95 is how many standard deviations an interval at 95 % reaches.
+const normal95 = 1.96
+
+// shared is the standard deviation of the error of the method, of the logarithm of the ratio.
+func (i Interval) shared() float64 { return i.Shared / max(0.1, 100+i.Percent) }
+
+// own is half of the interval of the logarithm without the error of the method: what more profiles narrow.
+func (i Interval) own() float64 {
+	half := math.Log1p(max(i.High, -99.9)/100) - math.Log1p(max(i.Low, -99.9)/100)
+	half /= 2
+	return math.Sqrt(max(half*half-math.Pow(normal95*i.shared(), 2), 1e-12))
 }
 
 // profiler predicts with headway's causal profiler.
@@ -134,9 +148,9 @@ func effectsOf(r *report.Report, site string, latency bool) (map[int]Interval, e
 		if c.Group != site || c.Baseline || !ok {
 			continue
 		}
-		i := Interval{e.Percent, e.Low, e.High, e.N}
+		i := Interval{e.Percent, e.Low, e.High, e.N, e.Shared}
 		if metric.Better == "higher" {
-			i = Interval{inverse(e.Percent), inverse(e.High), inverse(e.Low), e.N}
+			i = Interval{inverse(e.Percent), inverse(e.High), inverse(e.Low), e.N, 100 * i.shared() * (1 + inverse(e.Percent)/100)}
 		}
 		effects[int(math.Round(c.Params["speedup"]))] = i
 	}

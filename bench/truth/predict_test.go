@@ -11,17 +11,18 @@ import (
 
 // wide is a predictor whose intervals are so wide at each speed-up; it notes what it was asked.
 type wide struct {
-	half  map[int]float64
-	asked [][]int
-	seeds []uint64
-	err   error
+	half   map[int]float64
+	shared float64
+	asked  [][]int
+	seeds  []uint64
+	err    error
 }
 
 func (w *wide) Predict(_ context.Context, j Job) (map[int]Interval, error) {
 	w.asked, w.seeds = append(w.asked, j.Speedups), append(w.seeds, j.Seed)
 	out := map[int]Interval{}
 	for _, d := range j.Speedups {
-		out[d] = Interval{-10, -10 - w.half[d], -10 + w.half[d], 5}
+		out[d] = Interval{-10, -10 - w.half[d], -10 + w.half[d], 5, w.shared}
 	}
 	return out, w.err
 }
@@ -65,19 +66,35 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// More profiles do not lessen the error of the method, so that is no reason to ask for them.
+func TestPredictShared(t *testing.T) {
+	w := &wide{half: map[int]float64{50: 4}, shared: 1.9}
+	got, _, err := predict(t.Context(), w, Job{Speedups: []int{50}}, 1, 2.5)
+	if err != nil || len(w.asked) != 1 || got[50].half() < 4 {
+		t.Errorf("asked %v for %v, %v", w.asked, got, err)
+	}
+}
+
 // Pooling two is right where theory gives the answer: equal ones have the mean in the middle and an interval smaller by the
 // square root of 2, and one that is known ten times as well as the other counts a hundred times as much.
 func TestPool(t *testing.T) {
 	log := func(mid, half float64) Interval {
 		p := func(x float64) float64 { return 100 * math.Expm1(x) }
-		return Interval{p(mid), p(mid - half), p(mid + half), 1}
+		return Interval{p(mid), p(mid - half), p(mid + half), 1, 0}
+	}
+	common := func(mid, half, shared float64) Interval {
+		i := log(mid, half)
+		i.Shared = 100 * shared / normal95 * math.Exp(mid)
+		return i
 	}
 	for _, c := range []struct{ a, b, want Interval }{
 		{log(-.5, .1), log(-.3, .1), log(-.4, .1/math.Sqrt2)},
 		{log(0, .01), log(1.01, .1), log(.01, .1/math.Sqrt(101))},
+		// Half of .05 by .03 of their own and .04 that is common to both, which stays.
+		{common(-.5, .05, .04), common(-.3, .05, .04), common(-.4, math.Hypot(.03/math.Sqrt2, .04), .04)},
 	} {
 		got := pool(c.a, c.b)
-		if math.Abs(got.Percent-c.want.Percent) > 1e-6 || math.Abs(got.Low-c.want.Low) > 1e-6 || math.Abs(got.High-c.want.High) > 1e-6 || got.N != 2 {
+		if math.Abs(got.Percent-c.want.Percent) > 1e-6 || math.Abs(got.Low-c.want.Low) > 1e-6 || math.Abs(got.High-c.want.High) > 1e-6 || math.Abs(got.Shared-c.want.Shared) > 1e-6 || got.N != 2 {
 			t.Errorf("%v and %v give %v, want %v", c.a, c.b, got, c.want)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 func TestTruth(t *testing.T) {
-	edit := &Interval{-20, -21, -19, 5}
+	edit := &Interval{-20, -21, -19, 5, 0}
 	for _, c := range []struct {
 		name string
 		row  Row
@@ -17,7 +17,7 @@ func TestTruth(t *testing.T) {
 		{"a disturbed edit", Row{Closed: -10, Ideal: true, Edit: edit, Others: 30}, -10},
 		{"a disturbed edit where arithmetic does not hold", Row{Closed: -10, Edit: edit, Others: 30}, -20},
 	} {
-		c.row.Predicted = &Interval{-12, -13, -9, 6}
+		c.row.Predicted = &Interval{-12, -13, -9, 6, 0}
 		c.row.judge()
 		if c.row.Truth != c.want || *c.row.Error != -12-c.want || *c.row.Covered != (c.want == -10) {
 			t.Errorf("%s: truth %v, error %v, covered %v", c.name, c.row.Truth, *c.row.Error, *c.row.Covered)
@@ -30,11 +30,11 @@ func TestAgrees(t *testing.T) {
 		a, b Interval
 		want bool
 	}{
-		{Interval{-20, -22, -18, 5}, Interval{-20, -21, -19, 5}, true},
-		{Interval{-20, -23, -18, 5}, Interval{-24, -25, -20, 5}, true},  // 4 apart, 5 allowed
-		{Interval{-24, -25, -20, 5}, Interval{-20, -23, -18, 5}, true},  // the same the other way round
-		{Interval{-20, -22, -12, 5}, Interval{-24, -35, -23, 5}, false}, // the sides that face each other count
-		{Interval{-20, -21, -19, 5}, Interval{-24, -25, -23, 5}, false},
+		{Interval{-20, -22, -18, 5, 0}, Interval{-20, -21, -19, 5, 0}, true},
+		{Interval{-20, -23, -18, 5, 0}, Interval{-24, -25, -20, 5, 0}, true},  // 4 apart, 5 allowed
+		{Interval{-24, -25, -20, 5, 0}, Interval{-20, -23, -18, 5, 0}, true},  // the same the other way round
+		{Interval{-20, -22, -12, 5, 0}, Interval{-24, -35, -23, 5, 0}, false}, // the sides that face each other count
+		{Interval{-20, -21, -19, 5, 0}, Interval{-24, -25, -23, 5, 0}, false},
 	} {
 		if got := agrees(c.a, c.b); got != c.want {
 			t.Errorf("%v and %v agree: %v", c.a, c.b, got)
@@ -44,7 +44,7 @@ func TestAgrees(t *testing.T) {
 
 // Rows of documented limits are shown and left out of the goals.
 func TestLimits(t *testing.T) {
-	good, bad := Row{Closed: -10, Ideal: true, Predicted: &Interval{-10, -11, -9, 6}}, Row{Closed: -60, Limit: "outside", Predicted: &Interval{-20, -21, -19, 6}}
+	good, bad := Row{Closed: -10, Ideal: true, Predicted: &Interval{-10, -11, -9, 6, 0}}, Row{Closed: -60, Limit: "outside", Predicted: &Interval{-20, -21, -19, 6, 0}}
 	r := Results{Rows: []Row{good, bad}}
 	for i := range r.Rows {
 		r.Rows[i].judge()
@@ -56,7 +56,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	one := func(x float64) Interval { return Interval{x, x - 1.96, x + 1.96, 8} }
+	one := func(x float64) Interval { return Interval{x, x - 1.96, x + 1.96, 8, 0} }
 	for _, c := range []struct {
 		profiles      []Interval
 		variance, own float64
