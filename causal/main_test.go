@@ -12,11 +12,18 @@ import (
 	"github.com/headway-lab/headway/causal/instrument"
 )
 
+// computesOnly has the test's binary do nothing else.
+const computesOnly = "CAUSAL_TEST_COMPUTES_ONLY"
+
 // The test is its own toolexec command, and leaves nothing behind: no file, no
 // process, no goroutine.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "toolexec" {
 		os.Exit(instrument.Main(os.Args[2:]))
+	}
+	if os.Getenv(computesOnly) != "" {
+		for {
+		}
 	}
 	dir, err := os.MkdirTemp("", "causal-test-")
 	if err != nil {

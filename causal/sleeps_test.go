@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -65,6 +67,51 @@ func TestSleepsTogether(t *testing.T) {
 	}
 	if got := together(nil, func(string) ([]byte, error) { return nil, errors.New("asked") }); got != 0 {
 		t.Errorf("of no threads: %d", got)
+	}
+}
+
+// The thread that is left out is the monitor: of a program that only computes it goes to sleep again and again, and hardly any other does.
+func TestMonitorIsSecond(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), computesOnly+"=1", "GOMAXPROCS=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	task := fmt.Sprintf("/proc/%d/task", cmd.Process.Pid)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		d, err := os.Open(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		threads, err := d.Readdirnames(-1)
+		d.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		monitor := uint64(0)
+		if len(threads) > 1 {
+			status, err := os.ReadFile(filepath.Join(task, threads[1], "status"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			monitor = voluntary(status)
+		}
+		others, err := countSleeps(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if monitor > 150 && others.n < monitor/2 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the second thread has gone to sleep %d times, all others %d", monitor, others.n)
+		}
 	}
 }
 

@@ -37,8 +37,8 @@ type Predictor interface {
 const profiles = 4
 
 // predict asks at least so many times as least says, and again for those speed-ups that are not known to sure points either
-// way, but for the error of the method; 0 asks no more. What it says of one is the mean, weighted by the intervals, of all profiles: whether there is another
-// depends on how wide they are alone. It also gives the profiles one by one.
+// way, but for the error of the method; 0 asks no more. What it says of one is the mean, weighted by the intervals, of all
+// profiles: whether there is another depends on how wide they are alone. It also gives the profiles one by one.
 func predict(ctx context.Context, p Predictor, j Job, least int, sure float64) (map[int]Interval, map[int][]Interval, error) {
 	all, each := map[int]Interval{}, map[int][]Interval{}
 	for ask, n := j, 1; ; ask.Seed, n = ask.Seed+1, n+1 {
