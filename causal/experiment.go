@@ -290,9 +290,10 @@ func (c *cell) add(before, change, after window, batch int, o *Options) {
 		c.slept = append(c.slept, s)
 	}
 	c.effects, c.own = c.effects[:0], c.own[:0]
+	method := c.method()
 	for i := range c.base {
 		c.own = append(c.own, effect.Paired(c.base[i], c.changed[i], o.Confidence, o.Seed))
-		c.effects = append(c.effects, effect.PairedShared(c.base[i], c.changed[i], o.Confidence, o.Seed, c.method()))
+		c.effects = append(c.effects, effect.PairedShared(c.base[i], c.changed[i], o.Confidence, o.Seed, method))
 	}
 }
 

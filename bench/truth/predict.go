@@ -85,8 +85,7 @@ func (i Interval) shared() float64 { return i.Shared / max(0.1, 100+i.Percent) }
 
 // own is half of the interval of the logarithm without the error of the method: what more profiles narrow.
 func (i Interval) own() float64 {
-	half := math.Log1p(max(i.High, -99.9)/100) - math.Log1p(max(i.Low, -99.9)/100)
-	half /= 2
+	half := (math.Log1p(max(i.High, -99.9)/100) - math.Log1p(max(i.Low, -99.9)/100)) / 2
 	return math.Sqrt(max(half*half-math.Pow(normal95*i.shared(), 2), 1e-12))
 }
 
