@@ -31,6 +31,14 @@ func signed(x float64) string {
 	return grouped(s)
 }
 
+// bound is an end of an interval, in percent: to a tenth below ten.
+func bound(x float64) string {
+	if r := math.Round(x); math.Abs(x) >= 9.95 {
+		return strings.TrimSuffix(signed(r), ".0")
+	}
+	return signed(x)
+}
+
 // plusMinus is half the width of an interval, such as ±1.1.
 func plusMinus(low, high float64) string {
 	half := (high - low) / 2

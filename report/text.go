@@ -2,9 +2,11 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -64,10 +66,25 @@ func (r *Report) Text(w io.Writer, o TextOptions) error {
 // legend says how to read the figures of the table.
 func (r *Report) legend() string {
 	s := "Effects in percent of the baseline ± half the " + r.confidence() + " interval; " + r.runs() + " runs behind each."
+	if r.unseen() {
+		s += " From … to: no effect seen, and if there is one it lies between."
+	}
 	if r.bySpeedup() {
 		s = "Columns in percent: how much faster the code is made, virtually. " + s
 	}
 	return s
+}
+
+// unseen is whether there is an effect that was not seen.
+func (r *Report) unseen() bool {
+	for _, c := range r.Cases {
+		for _, e := range c.Effects {
+			if !e.Real && hidden(e) != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // rows are the cells of the table: what names the subject, then one row a metric.
@@ -88,13 +105,16 @@ func (r *Report) rows(subjects []subject, t *terminal) (header []string, body []
 				name += ", " + m.Unit
 			}
 			if r.bySpeedup() {
+				var unseen []Effect
 				cells := []string{s.name, s.share(), name}
 				low, high, any := 0, 0, false
 				for _, x := range speedups {
 					cell := ""
 					for _, c := range s.cases {
 						if e, ok := c.Effects[m.Name]; ok && c.Params[Speedup] == x {
-							cell = t.effect(m, e)
+							if cell = t.effect(m, e); !e.Real {
+								unseen = append(unseen, e)
+							}
 							if !any {
 								low, high, any = e.N, e.N, true
 							}
@@ -103,7 +123,7 @@ func (r *Report) rows(subjects []subject, t *terminal) (header []string, body []
 					}
 					cells = append(cells, cell)
 				}
-				body = append(body, textRow{i, append(cells, span(low, high), t.paint(s.tone, s.verdict))})
+				body = append(body, textRow{i, append(cells, span(low, high), t.paint(s.tone, s.verdict)), unseen})
 				continue
 			}
 			for _, c := range s.cases {
@@ -136,7 +156,7 @@ func (r *Report) rows(subjects []subject, t *terminal) (header []string, body []
 				} else if c.Baseline {
 					row[3] = baselined
 				}
-				body = append(body, textRow{i, row})
+				body = append(body, textRow{subject: i, cells: row})
 			}
 		}
 	}
@@ -146,6 +166,7 @@ func (r *Report) rows(subjects []subject, t *terminal) (header []string, body []
 type textRow struct {
 	subject int
 	cells   []string
+	unseen  []Effect // those of its effects that were not seen
 }
 
 func (s subject) share() string {
@@ -209,10 +230,11 @@ func (t *terminal) paint(tone, s string) string {
 	return ansi[tone] + strings.ReplaceAll(s, "\n", "\x1b[0m\n"+ansi[tone]) + "\x1b[0m"
 }
 
-// effect is one cell: never a figure for what was not seen.
+// effect is one cell. What was not seen has no figure, only between which ones it would have stayed hidden: narrow or not, that is
+// what tells code that is worth nothing from an experiment that was too short.
 func (t *terminal) effect(m Metric, e Effect) string {
 	if !e.Real {
-		return t.paint("none", noEffect)
+		return t.paint("none", cmp.Or(hidden(e), noEffect))
 	}
 	tone := "gain"
 	if m.gain(e) < 0 {
@@ -250,7 +272,7 @@ func (t *terminal) list(header []string, body []textRow, subjects []subject) {
 			}
 		}
 		var parts []string
-		cells := t.merge(header, row.cells)
+		cells := t.merge(header, row)
 		for i, h := range header[:verdict] {
 			cell := cells[i]
 			switch {
@@ -272,23 +294,38 @@ func (t *terminal) list(header []string, body []textRow, subjects []subject) {
 }
 
 // merge says once what would be said for every speed-up: that nothing was seen.
-func (t *terminal) merge(header, cells []string) []string {
-	merged, first := slices.Clone(cells), -1
+func (t *terminal) merge(header []string, row textRow) []string {
+	merged, first, all := slices.Clone(row.cells), -1, 0
 	for i, h := range header {
-		if !strings.HasSuffix(h, "%") || cells[i] == "" {
+		if !strings.HasSuffix(h, "%") || row.cells[i] == "" {
 			continue
-		}
-		if cells[i] != t.paint("none", noEffect) {
-			return cells
 		}
 		if merged[i] = ""; first < 0 {
 			first = i
 		}
+		all++
 	}
-	if first >= 0 {
-		merged[first] = t.paint("none", noEffect+" at any")
+	if all == 0 || len(row.unseen) < all {
+		return row.cells
 	}
+	said := noEffect + " at any"
+	if h := hidden(row.unseen...); h != "" {
+		said += ", " + h
+	}
+	merged[first] = t.paint("none", said)
 	return merged
+}
+
+// hidden is between which figures effects that were not seen lie, such as "-15 … +3.2"; nothing if that is not known.
+func hidden(effects ...Effect) string {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, e := range effects {
+		low, high = min(low, e.Low), max(high, e.High)
+	}
+	if !isFinite(low) || !isFinite(high) {
+		return ""
+	}
+	return bound(low) + " … " + bound(high)
 }
 
 // figures draws a table of plain figures; what does not fit is cut at the right, as
@@ -298,7 +335,7 @@ func (t *terminal) figures(v figureView) {
 		header := append([]string{""}, v.Columns[:columns]...)
 		var body []textRow
 		for i, r := range v.Rows {
-			body = append(body, textRow{i, append([]string{r.Name}, r.Cells[:columns]...)})
+			body = append(body, textRow{subject: i, cells: append([]string{r.Name}, r.Cells[:columns]...)})
 		}
 		header[0] = "case" // aligned left
 		drawn := t.draw(header, body, 48)

@@ -51,8 +51,9 @@ may also mark its progress itself, with the package
 github.com/headway-lab/headway/progress.
 
 The table says for each site what each virtual speed-up would change, with the
-interval that holds the truth in 95 of 100 cases; one that contains 0 is shown
-as no effect seen. The same answer goes to headway-profile.html.
+interval that holds the truth in 95 of 100 cases. Of one that contains 0 only the
+ends are shown: no effect was seen, and if there is one it lies between. The same
+answer goes to headway-profile.html.
 
 Clients outside the program are taken for ones that wait for an answer before they
 ask again (a closed workload: wrk, hey). If they send by a schedule of their own (an
