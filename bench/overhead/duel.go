@@ -21,64 +21,69 @@ const (
 	settle       = 15 * time.Millisecond // after a process goes on, or another state begins
 )
 
-// processes are a program in both its forms, of which one runs at a time while the other stands still.
+// processes are a program in all states in which it stands by itself, a process each, of which one runs at a time while the others stand
+// still. Were two states of one process, its turns would often follow each other, and find its data in the caches: never so the
+// ordinary build's, which would seem slower by that.
 type processes struct {
-	program      program
-	block        *control.Block
-	plain, under *process
-	turns        int // in which it was sampled
-	samples      uint64
+	of      map[state]*process
+	block   map[state]*control.Block // none of an ordinary build
+	turns   int                      // in which it was sampled
+	samples uint64
 }
 
 func (s *profiled) begin(ctx context.Context, p program) (_ duel, err error) {
-	d := &processes{program: p}
+	d := &processes{map[state]*process{}, map[state]*control.Block{}, 0, 0}
 	defer func() {
 		if err != nil {
 			d.end()
 		}
 	}()
-	if d.block, err = control.New(s.dir); err != nil {
-		return nil, err
-	}
-	if d.plain, err = start(ctx, s.binary(p.pkg, false), p, ""); err != nil {
-		return nil, err
-	}
-	if d.under, err = start(ctx, s.binary(p.pkg, true), p, control.Env+"="+d.block.Path); err != nil {
-		return nil, err
-	}
-	if d.block.Pid() == 0 {
-		return nil, errors.New("it ran without the hooks")
+	for _, is := range duels {
+		env := ""
+		hooks := is != stock && !s.same
+		if hooks {
+			if d.block[is], err = control.New(s.dir); err != nil {
+				return nil, err
+			}
+			env = control.Env + "=" + d.block[is].Path
+		}
+		if d.of[is], err = start(ctx, s.binary(p.pkg, hooks), p, env); err != nil {
+			return nil, err
+		}
+		if hooks && d.block[is].Pid() == 0 {
+			return nil, errors.New("it ran without the hooks")
+		}
 	}
 	return d, nil
 }
 
 func (d *processes) end() {
-	for _, p := range []*process{d.plain, d.under} {
+	for _, p := range d.of {
 		if p != nil {
 			p.end()
 		}
 	}
-	if d.block != nil {
-		d.block.Close()
+	for _, b := range d.block {
+		if b != nil {
+			b.Close()
+		}
 	}
 }
 
 func (d *processes) run(s state, for_ time.Duration) (done, error) {
-	p := d.under
-	switch s {
-	case stock:
-		p = d.plain
-	case sampled:
-		d.block.SetSample(samplePeriod.Nanoseconds())
-		defer d.block.SetSample(0)
+	block := d.block[s]
+	samples := s == sampled && block != nil
+	if samples {
+		block.SetSample(samplePeriod.Nanoseconds())
+		defer block.SetSample(0)
+		block.Samples()
 	}
-	d.block.Samples()
-	did, took, err := p.turn(for_)
+	did, took, err := d.of[s].turn(for_)
 	if err != nil {
 		return done{}, err
 	}
-	if s == sampled {
-		got, lost := d.block.Samples()
+	if samples {
+		got, lost := block.Samples()
 		d.turns++
 		if d.samples += lost + uint64(len(got)); d.turns == 10 && d.samples == 0 {
 			return done{}, errors.New("it was not sampled")

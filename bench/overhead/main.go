@@ -4,10 +4,10 @@
 // baselines as changes. Changes delay a program, the more the larger the part that is sped up:
 // what experiments cost beyond their baselines is these delays.
 //
-// Both builds run side by side, but only one at a time: turns of some ten milliseconds, in an order that
+// Each state has a process of its own. They run side by side, but only one at a time: turns of some ten milliseconds, in an order that
 // changes at random (a profile's windows and turns of the ordinary build alternate), so that what else the machine
 // does meets all alike. Each round begins with new processes and is one pair a comparison. The figure is how much longer
-// an operation takes, in percent, with an interval.
+// an operation takes, in percent, with an interval. With -aa all are the ordinary build: the figures are then what the bench itself adds.
 //
 // Where the linker happens to put functions makes a program some percent faster or slower, and two builds that differ
 // in anything have different luck (Curtsinger and Berger, Stabilizer, ASPLOS 2013). So each round links both anew, with their functions
@@ -73,15 +73,15 @@ const confidence = 0.95
 type subject interface {
 	// build makes the programs, each in its ordinary and its instrumented form, with their functions in the order of that number.
 	build(ctx context.Context, layout uint32) error
-	// begin starts a program in both forms.
+	// begin starts a program in each state.
 	begin(ctx context.Context, p program) (duel, error)
 	// profile makes a real profile of a program for a while, by turns with its ordinary build, and says what each did.
 	profile(ctx context.Context, p program, d time.Duration, seed uint64) (map[state]done, error)
 }
 
-// A duel is a program in both forms.
+// A duel is a program in all states that are measured by turns.
 type duel interface {
-	// run lets one form run for about so long in a state, and returns what it did and how long that took.
+	// run lets it run for about so long in a state, and returns what it did and how long that took.
 	run(s state, d time.Duration) (done, error)
 	end()
 }
@@ -144,7 +144,11 @@ func main() {
 	flag.IntVar(&o.profiles, "profiles", 6, "how many real profiles are made of each program; 0: only idle and sampled")
 	flag.DurationVar(&o.profile, "profile", 30*time.Second, "how long each of these takes")
 	flag.Uint64Var(&o.seed, "seed", 1, "decides the order of the runs")
+	flag.BoolVar(&o.same, "aa", false, "compare the ordinary build with itself, without profiles: what differs is the bench's fault")
 	flag.Parse()
+	if o.same {
+		o.profiles = 0
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	missed, err := measure(ctx, o, *only, *file)
@@ -165,6 +169,7 @@ type options struct {
 	rounds, profiles int
 	each, profile    time.Duration
 	seed             uint64
+	same             bool
 }
 
 func measure(ctx context.Context, o options, only, file string) (missed bool, err error) {
@@ -180,7 +185,7 @@ func measure(ctx context.Context, o options, only, file string) (missed bool, er
 	if err := os.Setenv("TMPDIR", dir); err != nil { // programs are killed, and leave their files
 		return false, err
 	}
-	var s subject = &profiled{dir: dir, programs: chosen}
+	var s subject = &profiled{dir: dir, programs: chosen, same: o.same}
 	started := time.Now()
 	var m *measurement
 	// Processors that wake from sleep, now fast, now slowly, would be most of the noise.
@@ -195,6 +200,10 @@ func measure(ctx context.Context, o options, only, file string) (missed bool, er
 		return false, failed
 	}
 	missed = m.print(os.Stdout)
+	if o.same {
+		fmt.Println("\nAll columns are the ordinary build: what is not 0 is the bench's fault, or chance.")
+		missed = false
+	}
 	if file == "" {
 		return missed, failed
 	}

@@ -19,6 +19,7 @@ type profiled struct {
 	dir      string
 	programs []program
 	linked   []string // flags that put all functions in the same order
+	same     bool     // all states are the ordinary build
 }
 
 func (s *profiled) binary(pkg string, instrumented bool) string {
@@ -64,6 +65,9 @@ func (s *profiled) build(ctx context.Context, layout uint32) error {
 	for pkg, c := range configs {
 		if err := s.goBuild(ctx, dirs[pkg], s.binary(pkg, false), pkg, nil, nil); err != nil {
 			return err
+		}
+		if s.same {
+			continue
 		}
 		file := filepath.Join(s.dir, filepath.Base(pkg)+".json")
 		flags := c.Flags(self, true)
