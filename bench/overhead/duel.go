@@ -31,15 +31,15 @@ type processes struct {
 	samples uint64
 }
 
-func (s *profiled) begin(ctx context.Context, p program) (_ duel, err error) {
+func (s *profiled) begin(ctx context.Context, p program, order []int) (_ duel, err error) {
 	d := &processes{map[state]*process{}, map[state]*control.Block{}, 0, 0}
 	defer func() {
 		if err != nil {
 			d.end()
 		}
 	}()
-	for _, is := range duels {
-		env := ""
+	for _, i := range order {
+		is, env := duels[i], ""
 		hooks := is != stock && !s.same
 		if hooks {
 			if d.block[is], err = control.New(s.dir); err != nil {

@@ -73,8 +73,8 @@ const confidence = 0.95
 type subject interface {
 	// build makes the programs, each in its ordinary and its instrumented form, with their functions in the order of that number.
 	build(ctx context.Context, layout uint32) error
-	// begin starts a program in each state.
-	begin(ctx context.Context, p program) (duel, error)
+	// begin starts a program in each state, in an order of the duels: who comes first has the first choice of memory.
+	begin(ctx context.Context, p program, order []int) (duel, error)
 	// profile makes a real profile of a program for a while, by turns with its ordinary build, and says what each did.
 	profile(ctx context.Context, p program, d time.Duration, seed uint64) (map[state]done, error)
 }
@@ -334,7 +334,7 @@ func (m *measurement) add(p program, did map[state]done) error {
 const turn = 50 * time.Millisecond
 
 func (m *measurement) round(ctx context.Context, s subject, p program, each time.Duration, r *rand.Rand) error {
-	d, err := s.begin(ctx, p)
+	d, err := s.begin(ctx, p, r.Perm(len(duels)))
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}

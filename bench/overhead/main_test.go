@@ -20,6 +20,7 @@ type known struct {
 	clock float64
 	fail  bool
 	built []uint32 // orders of functions
+	begun [][]int  // orders of processes
 }
 
 func (k *known) build(_ context.Context, layout uint32) error {
@@ -27,8 +28,12 @@ func (k *known) build(_ context.Context, layout uint32) error {
 	return nil
 }
 
-func (k *known) begin(context.Context, program) (duel, error) { return k, nil }
-func (k *known) end()                                         {}
+func (k *known) begin(_ context.Context, _ program, order []int) (duel, error) {
+	k.begun = append(k.begun, order)
+	return k, nil
+}
+
+func (k *known) end() {}
 
 func (k *known) run(s state, _ time.Duration) (done, error) {
 	if k.fail && s == sampled {
@@ -57,6 +62,15 @@ func TestKnownCosts(t *testing.T) {
 	slices.Sort(k.built)
 	if len(slices.Compact(k.built)) != 15 || k.built[0] == 0 { // 0 would be the linker's usual order
 		t.Errorf("functions in the orders %d", k.built)
+	}
+	first := map[int]int{}
+	for _, order := range k.begun {
+		first[order[0]]++
+	}
+	for i := range duels { // a third of 150 times, or so
+		if n := first[i]; n < 25 || n > 75 {
+			t.Errorf("%s began first %d of %d times", duels[i], n, len(k.begun))
+		}
 	}
 	for s, want := range k.cost {
 		if e := m.mean(s); math.Abs(e.Percent-want) > 0.05 || e.N != 15 {
