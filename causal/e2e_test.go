@@ -520,6 +520,33 @@ func TestFewerProcessors(t *testing.T) {
 	}
 }
 
+// A function that a panic has left is no longer in the site, and those that it has not left still are.
+func TestRecovered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	p, out := accounted(t, "testdata/recovers", &instrument.Config{Packages: map[string][]instrument.Mark{
+		"example.org/recovers": {{Kind: instrument.Site, ID: 1, Func: "outer"}, {Kind: instrument.Site, ID: 2, Func: "fails"}},
+	}})
+	p.block.SetWeight(1, control.One/4)
+	p.block.SetWeight(2, control.One/2)
+	rise := func() float64 {
+		debt, begin := p.block.Debt(control.Now()), control.Now()
+		time.Sleep(100 * time.Millisecond)
+		end := control.Now()
+		return float64(p.block.Debt(end)-debt) / float64(end-begin)
+	}
+	until(t, p, out, "in\n")
+	if r := rise(); r < 0.2 || r > 0.3 {
+		t.Errorf("in a site that is a quarter faster, left by a panic in another, debt rises by %.2f of the time", r)
+	}
+	until(t, p, out, "out\n")
+	if r := rise(); r > 0.01 {
+		t.Errorf("outside the sites debt rises by %.2f of the time", r)
+	}
+}
+
 // Processors that are in the site at the same time do not wait for each other: the common clock goes late by no more than
 // each of them is made faster, so it never goes backward.
 func TestAtOnce(t *testing.T) {

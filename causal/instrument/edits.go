@@ -33,7 +33,7 @@ func headwayPay()
 var edits = map[string][]edit{
 	"runtime": {
 		// The goroutine's own clock and site.
-		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint16\n\theadwayWaited int64\n\theadwayFree bool\n\n\t// valgrindStackID"},
+		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint16\n\theadwayFrames [headwayNest]uint32\n\theadwayWaited int64\n\theadwayFree bool\n\n\t// valgrindStackID"},
 
 		// Goroutines start, stop, become ready.
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif !headwayIdle {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
@@ -147,6 +147,9 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		{"chan.go", "func chanrecv(c *hchan, ep unsafe.Pointer, block bool) (selected, received bool) {\n\t", "func chanrecv(c *hchan, ep unsafe.Pointer, block bool) (selected, received bool) {\n\t" + pay},
 		{"chan.go", "func closechan(c *hchan) {\n\t", "func closechan(c *hchan) {\n\t" + pay},
 		{"select.go", "func selectgo(cas0 *scase, order0 *uint16, pc0 *uintptr, nsends, nrecvs int, block bool) (int, bool) {\n\t", "func selectgo(cas0 *scase, order0 *uint16, pc0 *uintptr, nsends, nrecvs int, block bool) (int, bool) {\n\t" + pay},
+
+		// A panic has left functions without their ends.
+		{"panic.go", "\t// branch directly to the deferreturn\n", "\tif gp.headwayDepth != 0 {\n\t\theadwayRecovered(gp, sp)\n\t}\n\n\t// branch directly to the deferreturn\n"},
 
 		// Samples.
 		{"signal_unix.go", "\t\tif !delayedSignal && validSIGPROF(mp, c) {\n", "\t\tif headwaySample(c, gp, mp, delayedSignal) {\n\t\t\treturn\n\t\t}\n\t\tif !delayedSignal && validSIGPROF(mp, c) {\n"},

@@ -23,7 +23,7 @@ import (
 
 // sources are the hooks, and this package itself for its identity.
 //
-//go:embed hooks arch.go edits.go instrument.go marks.go rewrite.go
+//go:embed hooks arch.go edits.go exits.go instrument.go marks.go rewrite.go
 var sources embed.FS
 
 // ConfigEnv names the environment variable that tells the toolexec command its Config file.

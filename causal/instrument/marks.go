@@ -15,6 +15,7 @@ type insertion struct {
 	at   int // byte offset
 	text string
 	rank int // order at the same offset
+	cut  int // bytes that it stands in place of
 }
 
 // insertMarks adds the marks that belong into this file, and returns how many
@@ -29,6 +30,7 @@ func insertMarks(path, text string, marks []Mark, n *Namer) (string, int, error)
 	}
 	funcs := n.Functions(fset, f)
 	var ins []insertion
+	bracketed := map[*Function]bool{}
 	used := 0
 	offset := func(p token.Pos) int { return fset.PositionFor(p, false).Offset }
 	for _, m := range marks {
@@ -53,11 +55,18 @@ func insertMarks(path, text string, marks []Mark, n *Namer) (string, int, error)
 				if fn.nosplit {
 					continue
 				}
-				ins = append(ins, insertion{at, deferred(f, fmt.Sprintf("headwayExit(headwayEnter(%d))", m.ID)), 2})
+				add := []insertion{}
+				if !bracketed[fn] && !mayRunOnSystemStack(f) {
+					add = fn.brackets(m.ID, offset)
+				}
+				if bracketed[fn] = true; len(add) == 0 {
+					add = []insertion{{at: at, text: deferred(f, fmt.Sprintf("headwayExit(headwayEnter(%d))", m.ID)), rank: 2}}
+				}
+				ins = append(ins, add...)
 			case Entry:
-				ins = append(ins, insertion{at, fmt.Sprintf(" headwayPoint(%d); ", m.ID), 0})
+				ins = append(ins, insertion{at: at, text: fmt.Sprintf(" headwayPoint(%d); ", m.ID)})
 			case Exit:
-				ins = append(ins, insertion{at, deferred(f, fmt.Sprintf("headwayPoint(%d)", m.ID)), 1})
+				ins = append(ins, insertion{at: at, text: deferred(f, fmt.Sprintf("headwayPoint(%d)", m.ID)), rank: 1})
 			}
 			used++
 			break
@@ -77,15 +86,18 @@ func insertMarks(path, text string, marks []Mark, n *Namer) (string, int, error)
 	for _, in := range ins {
 		out.WriteString(text[done:in.at])
 		out.WriteString(in.text)
-		done = in.at
+		done = in.at + in.cut
 	}
 	out.WriteString(text[done:])
 	return out.String(), used, nil
 }
 
+// mayRunOnSystemStack is where timers call functions.
+func mayRunOnSystemStack(f *ast.File) bool { return f.Name.Name == "time" }
+
 // deferred is a defer statement, which where timers call functions must not run: not every one is allowed on the system stack.
 func deferred(f *ast.File, call string) string {
-	if f.Name.Name == "time" {
+	if mayRunOnSystemStack(f) {
 		return " if headwayGoroutine() { defer " + call + " }; "
 	}
 	return " defer " + call + "; "
@@ -106,6 +118,7 @@ type Function struct {
 	Line    int
 	End     int
 	Body    *ast.BlockStmt
+	typ     *ast.FuncType
 	file    string
 	nosplit bool
 }
@@ -132,9 +145,9 @@ type Namer struct{ inits, closures int }
 // function and after it.
 func (n *Namer) Functions(fset *token.FileSet, f *ast.File) []*Function {
 	var out []*Function
-	add := func(name string, pos token.Pos, body *ast.BlockStmt, doc *ast.CommentGroup) {
+	add := func(name string, pos token.Pos, typ *ast.FuncType, body *ast.BlockStmt, doc *ast.CommentGroup) {
 		p := fset.Position(pos)
-		fn := &Function{Name: name, Line: p.Line, Body: body, file: p.Filename}
+		fn := &Function{Name: name, Line: p.Line, Body: body, typ: typ, file: p.Filename}
 		if body != nil {
 			fn.End = fset.Position(body.End()).Line
 		}
@@ -155,7 +168,7 @@ func (n *Namer) Functions(fset *token.FileSet, f *ast.File) []*Function {
 				name += "." + strconv.Itoa(n.inits)
 				n.inits++
 			}
-			add(name, d.Pos(), d.Body, d.Doc)
+			add(name, d.Pos(), d.Type, d.Body, d.Doc)
 			if d.Body != nil {
 				closures(d.Body, name, 0, false, add)
 			}
@@ -167,7 +180,7 @@ func (n *Namer) Functions(fset *token.FileSet, f *ast.File) []*Function {
 }
 
 // closures adds the closures below root, numbered from n+1 on, and returns the last number.
-func closures(root ast.Node, outer string, n int, nested bool, add func(string, token.Pos, *ast.BlockStmt, *ast.CommentGroup)) int {
+func closures(root ast.Node, outer string, n int, nested bool, add func(string, token.Pos, *ast.FuncType, *ast.BlockStmt, *ast.CommentGroup)) int {
 	ast.Inspect(root, func(node ast.Node) bool {
 		lit, ok := node.(*ast.FuncLit)
 		if !ok {
@@ -178,7 +191,7 @@ func closures(root ast.Node, outer string, n int, nested bool, add func(string, 
 		if nested {
 			name = outer + "." + strconv.Itoa(n)
 		}
-		add(name, lit.Pos(), lit.Body, nil)
+		add(name, lit.Pos(), lit.Type, lit.Body, nil)
 		closures(lit.Body, name, 0, true, add)
 		return false
 	})
@@ -269,7 +282,7 @@ func lineMark(fset *token.FileSet, f *ast.File, m Mark, offset func(token.Pos) i
 	}
 	at, end := offset(found.Pos()), offset(found.End())
 	if m.Kind == Line {
-		return []insertion{{at, fmt.Sprintf("headwayPoint(%d); ", m.ID), 0}}
+		return []insertion{{at: at, text: fmt.Sprintf("headwayPoint(%d); ", m.ID)}}
 	}
 	enter := fmt.Sprintf("headwayT%d := headwayEnter(%d); ", m.ID, m.ID)
 	jumps := hasGoto(f, found) // which must not jump over the variable
@@ -278,19 +291,19 @@ func lineMark(fset *token.FileSet, f *ast.File, m Mark, offset func(token.Pos) i
 		if jumps {
 			return nil
 		}
-		return []insertion{{at, enter, 2}, {end, fmt.Sprintf("; headwayExit(headwayT%d)", m.ID), 0}}
+		return []insertion{{at: at, text: enter, rank: 2}, {at: end, text: fmt.Sprintf("; headwayExit(headwayT%d)", m.ID)}}
 	case returning:
 		// The mark on the function's body puts the site back.
-		return []insertion{{at, fmt.Sprintf("headwayEnter(%d); ", m.ID), 2}}
+		return []insertion{{at: at, text: fmt.Sprintf("headwayEnter(%d); ", m.ID), rank: 2}}
 	case ifInit:
 		s := found.(*ast.IfStmt)
 		if jumps {
 			return nil
 		}
-		return []insertion{{at, enter, 2}, {offset(s.Cond.Pos()), fmt.Sprintf("headwayDone(headwayT%d) && headwayBool(", m.ID), 0}, {offset(s.Cond.End()), ")", 0}}
+		return []insertion{{at: at, text: enter, rank: 2}, {at: offset(s.Cond.Pos()), text: fmt.Sprintf("headwayDone(headwayT%d) && headwayBool(", m.ID)}, {at: offset(s.Cond.End()), text: ")"}}
 	case ifCond:
 		s := found.(*ast.IfStmt)
-		return []insertion{{offset(s.Cond.Pos()), fmt.Sprintf("headwayCond(headwayEnter(%d), headwayBool(", m.ID), 0}, {offset(s.Cond.End()), "))", 0}}
+		return []insertion{{at: offset(s.Cond.Pos()), text: fmt.Sprintf("headwayCond(headwayEnter(%d), headwayBool(", m.ID)}, {at: offset(s.Cond.End()), text: "))"}}
 	}
 	return nil
 }

@@ -1,0 +1,3 @@
+module example.org/recovers
+
+go 1.26
