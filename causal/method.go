@@ -5,8 +5,8 @@ import "math"
 // By how much more than their own intervals explain profiles are off where the truth is known (docs/profile-accuracy.md), as standard
 // deviations in parts of the baseline. More experiments do not lessen it, so no interval claims to be narrower.
 //
-// What it costs to wake a thread is no virtual matter. It depends on how long the processor has slept, and whether a thread
-// sleeps at all as another wants to hand it something can hang on a microsecond. So programs whose threads sleep often are off
+// What it costs to wake a thread is no virtual matter, and whether it sleeps at all as another wants to hand it something can
+// hang on a microsecond: an interruption of the machine's, of which a delayed operation meets more. So programs whose threads sleep often are off
 // by the more the more is inserted, the variance in proportion; those whose threads hardly sleep are right to within their windows.
 const (
 	methodAlways   = 0.004
