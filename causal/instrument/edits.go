@@ -33,7 +33,7 @@ func headwayPay()
 var edits = map[string][]edit{
 	"runtime": {
 		// The goroutine's own clock and site.
-		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint16\n\theadwayFrames [headwayNest]uint32\n\theadwayWaited int64\n\theadwayFree bool\n\n\t// valgrindStackID"},
+		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint64\n\theadwayWaited int64\n\theadwayFree bool\n\n\t// valgrindStackID"},
 
 		// Goroutines start, stop, become ready.
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif !headwayIdle {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
