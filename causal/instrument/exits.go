@@ -21,8 +21,8 @@ func (fn *Function) brackets(id uint32, offset func(token.Pos) int) []insertion 
 	if names == nil {
 		return nil
 	}
-	enter := fmt.Sprintf(" headwayT%d := headwayEnter(%d); _ = headwayT%d; ", id, id, id)
-	exit := fmt.Sprintf("headwayExit(headwayT%d)", id)
+	enter := fmt.Sprintf(" headwayF%d := headwayEnter(%d); _ = headwayF%d; ", id, id, id)
+	exit := fmt.Sprintf("headwayExit(headwayF%d)", id)
 	ins = append(ins, insertion{at: offset(fn.Body.Lbrace) + 1, text: enter, rank: 2})
 	inside(fn.Body, func(n ast.Node) {
 		r, ok := n.(*ast.ReturnStmt)

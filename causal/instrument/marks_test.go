@@ -31,27 +31,27 @@ func TestInsertMarks(t *testing.T) {
 		{"function's end", "func f() int { return 1 }", Mark{Kind: Exit, Func: "f"},
 			"func f() int { defer headwayPoint(1);  return 1 }"},
 		{"function as a site", "func f() {\n\tdo()\n}", Mark{Kind: Site, Func: "f"},
-			"func f() { headwayT1 := headwayEnter(1); _ = headwayT1; \n\tdo()\n; headwayExit(headwayT1) }"},
+			"func f() { headwayF1 := headwayEnter(1); _ = headwayF1; \n\tdo()\n; headwayExit(headwayF1) }"},
 		{"function with returns as a site", "func f() {\n\tif ok() {\n\t\treturn // here\n\t}\n\tfunc() { return }()\n}", Mark{Kind: Site, Func: "f"},
-			"func f() { headwayT1 := headwayEnter(1); _ = headwayT1; \n\tif ok() {\n\t\t{ headwayExit(headwayT1); return } // here\n\t}\n\tfunc() { return }()\n; headwayExit(headwayT1) }"},
+			"func f() { headwayF1 := headwayEnter(1); _ = headwayF1; \n\tif ok() {\n\t\t{ headwayExit(headwayF1); return } // here\n\t}\n\tfunc() { return }()\n; headwayExit(headwayF1) }"},
 		{"function with a result as a site", "func f() int {\n\treturn num()\n}", Mark{Kind: Site, Func: "f"},
-			"func f() (headwayR0 int) { headwayT1 := headwayEnter(1); _ = headwayT1; \n\t{ headwayR0 = num(); headwayExit(headwayT1); return }\n}"},
+			"func f() (headwayR0 int) { headwayF1 := headwayEnter(1); _ = headwayF1; \n\t{ headwayR0 = num(); headwayExit(headwayF1); return }\n}"},
 		{"function with results as a site", "func f() (int, error) {\n\tif ok() {\n\t\treturn 1, nil\n\t}\n\treturn f()\n}", Mark{Kind: Site, Func: "f"},
-			"func f() (headwayR0 int, headwayR1 error) { headwayT1 := headwayEnter(1); _ = headwayT1; \n\tif ok() {\n\t\t{ headwayR0, headwayR1 = 1, nil; headwayExit(headwayT1); return }\n\t}\n\t{ headwayR0, headwayR1 = f(); headwayExit(headwayT1); return }\n}"},
+			"func f() (headwayR0 int, headwayR1 error) { headwayF1 := headwayEnter(1); _ = headwayF1; \n\tif ok() {\n\t\t{ headwayR0, headwayR1 = 1, nil; headwayExit(headwayF1); return }\n\t}\n\t{ headwayR0, headwayR1 = f(); headwayExit(headwayF1); return }\n}"},
 		{"function with named results as a site", "func f() (n, _ int, err error) {\n\tif ok() {\n\t\treturn\n\t}\n\treturn 1, 2, nil\n}", Mark{Kind: Site, Func: "f"},
-			"func f() (n, headwayR1 int, err error) { headwayT1 := headwayEnter(1); _ = headwayT1; \n\tif ok() {\n\t\t{ headwayExit(headwayT1); return }\n\t}\n\t{ n, headwayR1, err = 1, 2, nil; headwayExit(headwayT1); return }\n}"},
+			"func f() (n, headwayR1 int, err error) { headwayF1 := headwayEnter(1); _ = headwayF1; \n\tif ok() {\n\t\t{ headwayExit(headwayF1); return }\n\t}\n\t{ n, headwayR1, err = 1, 2, nil; headwayExit(headwayF1); return }\n}"},
 		{"function without an end as a site", "func f() int {\n\tfor {\n\t}\n}", Mark{Kind: Site, Func: "f"},
-			"func f() (headwayR0 int) { headwayT1 := headwayEnter(1); _ = headwayT1; \n\tfor {\n\t}\n}"},
+			"func f() (headwayR0 int) { headwayF1 := headwayEnter(1); _ = headwayF1; \n\tfor {\n\t}\n}"},
 		{"function that unlocks as a site", "type M struct{}\n\nfunc (M) Unlock() {}\nfunc f(m M) (x int) {\n\tdefer m.Unlock()\n\treturn 1\n}", Mark{Kind: Site, Func: "f"},
-			"type M struct{}\n\nfunc (M) Unlock() {}\nfunc f(m M) (x int) { headwayT1 := headwayEnter(1); _ = headwayT1; \n\tdefer m.Unlock()\n\t{ x = 1; headwayExit(headwayT1); return }\n}"},
+			"type M struct{}\n\nfunc (M) Unlock() {}\nfunc f(m M) (x int) { headwayF1 := headwayEnter(1); _ = headwayF1; \n\tdefer m.Unlock()\n\t{ x = 1; headwayExit(headwayF1); return }\n}"},
 		{"function that defers work as a site", "func f() {\n\tdefer do()\n}", Mark{Kind: Site, Func: "f"},
 			"func f() { defer headwayExit(headwayEnter(1)); \n\tdefer do()\n}"},
 		{"function in which a result's name is another's, too, as a site", "func f() (x int) {\n\tif x := num(); x > 1 {\n\t\treturn x\n\t}\n\treturn 1\n}", Mark{Kind: Site, Func: "f"},
 			"func f() (x int) { defer headwayExit(headwayEnter(1)); \n\tif x := num(); x > 1 {\n\t\treturn x\n\t}\n\treturn 1\n}"},
 		{"function in which a closure has a result's name as a site", "func f() (x int) {\n\tfunc() { x := 1; _ = x }()\n\treturn 1\n}", Mark{Kind: Site, Func: "f"},
-			"func f() (x int) { headwayT1 := headwayEnter(1); _ = headwayT1; \n\tfunc() { x := 1; _ = x }()\n\t{ x = 1; headwayExit(headwayT1); return }\n}"},
+			"func f() (x int) { headwayF1 := headwayEnter(1); _ = headwayF1; \n\tfunc() { x := 1; _ = x }()\n\t{ x = 1; headwayExit(headwayF1); return }\n}"},
 		{"closure with a result as a site", "var v = func() func() int { return func() int { return 1 } }", Mark{Kind: Site, Func: "init.func1"},
-			"var v = func() (headwayR0 func() int) { headwayT1 := headwayEnter(1); _ = headwayT1;  { headwayR0 = func() int { return 1 }; headwayExit(headwayT1); return } }"},
+			"var v = func() (headwayR0 func() int) { headwayF1 := headwayEnter(1); _ = headwayF1;  { headwayR0 = func() int { return 1 }; headwayExit(headwayF1); return } }"},
 		{"empty function", "func f() {}", Mark{Kind: Entry, Func: "f"},
 			"func f() { headwayPoint(1); }"},
 		{"function without a body", "func f()", Mark{Kind: Entry, Func: "f"}, ""},
@@ -67,7 +67,7 @@ func TestInsertMarks(t *testing.T) {
 		{"closure", "func f() {\n\tgo func() { do() }()\n\tdefer func() { func() { do() }() }()\n}", Mark{Kind: Entry, Func: "f.func2.1"},
 			"func f() {\n\tgo func() { do() }()\n\tdefer func() { func() { headwayPoint(1);  do() }() }()\n}"},
 		{"function by its line", "func f() {}\nfunc g() {}", Mark{Kind: Site, Func: "x", File: "p.go", Line: 4},
-			"func f() {}\nfunc g() { headwayT1 := headwayEnter(1); _ = headwayT1; ; headwayExit(headwayT1) }"},
+			"func f() {}\nfunc g() { headwayF1 := headwayEnter(1); _ = headwayF1; ; headwayExit(headwayF1) }"},
 		{"function by the line in another file", "func f() {}\nfunc g() {}", Mark{Kind: Site, Func: "x", File: "q.go", Line: 4}, ""},
 		{"nosplit", "//go:nosplit\nfunc f() {}", Mark{Kind: Site, Func: "f"}, ""},
 		{"nosplit below words", "// f is short.\n//\n//go:nosplit\nfunc f() {}", Mark{Kind: Site, Func: "f"}, ""},
@@ -195,8 +195,8 @@ func TestInsertMarksTogether(t *testing.T) {
 		{Kind: Entry, ID: 1, Func: "f"},
 		{Kind: Entry, ID: 9, Func: "g"},
 	}, new(Namer))
-	want := "package p\n\nfunc f() (headwayR0 int) { headwayPoint(1);  defer headwayPoint(2);  headwayT1 := headwayEnter(1); _ = headwayT1; \n" +
-		"\theadwayPoint(3); headwayT2 := headwayEnter(2); do(); headwayExit(headwayT2)\n\theadwayEnter(4); { headwayR0 = num(); headwayExit(headwayT1); return }\n}\n"
+	want := "package p\n\nfunc f() (headwayR0 int) { headwayPoint(1);  defer headwayPoint(2);  headwayF1 := headwayEnter(1); _ = headwayF1; \n" +
+		"\theadwayPoint(3); headwayT2 := headwayEnter(2); do(); headwayExit(headwayT2)\n\theadwayEnter(4); { headwayR0 = num(); headwayExit(headwayF1); return }\n}\n"
 	if err != nil || got != want || used != 6 {
 		t.Errorf("used %d, %v:\n%s\nwant:\n%s", used, err, got, want)
 	}
@@ -487,7 +487,7 @@ func TestFunctionsNames(t *testing.T) {
 func TestDeferred(t *testing.T) {
 	for pkg, want := range map[string]string{
 		"time":  " if headwayGoroutine() { defer headwayPoint(2) };  if headwayGoroutine() { defer headwayExit(headwayEnter(1)) }; ",
-		"timer": " defer headwayPoint(2);  headwayT1 := headwayEnter(1); _ = headwayT1; ; headwayExit(headwayT1) ",
+		"timer": " defer headwayPoint(2);  headwayF1 := headwayEnter(1); _ = headwayF1; ; headwayExit(headwayF1) ",
 	} {
 		head := "package " + pkg + "\n\nfunc f() {"
 		got, n, err := insertMarks("x.go", head+"}\n", []Mark{{Kind: Site, ID: 1, Func: "f"}, {Kind: Exit, ID: 2, Func: "f"}}, new(Namer))
