@@ -16,12 +16,13 @@ type done struct{ n, seconds float64 }
 func (d *done) add(n int64, t time.Duration) { d.n, d.seconds = d.n+float64(n), d.seconds+t.Seconds() }
 
 // profile conducts a profile as headway profile does, of sites that it chooses itself and with its usual speed-ups. Before each
-// window the program stands still for a turn of the ordinary build.
+// window the program stands still for a turn of the ordinary build, as long as the window before.
 func (s *profiled) profile(ctx context.Context, p program, d time.Duration, seed uint64) (map[state]done, error) {
 	var (
 		stocks, bases, all done
 		plain              *process
 		under              = &counter{}
+		last               = turn // how long the last window took: who comes on has a colder cache than one that has run for longer
 	)
 	defer func() {
 		if plain != nil {
@@ -54,7 +55,7 @@ func (s *profiled) profile(ctx context.Context, p program, d time.Duration, seed
 					return err
 				}
 			}
-			n, took, err := plain.turn(turn)
+			n, took, err := plain.turn(last)
 			if err != nil {
 				return err
 			}
@@ -75,6 +76,7 @@ func (s *profiled) profile(ctx context.Context, p program, d time.Duration, seed
 				return err
 			}
 			all.add(after-before, end.Sub(begin))
+			last = min(max(end.Sub(begin), turn), 4*turn)
 			if speedup == 0 {
 				bases.add(after-before, end.Sub(begin))
 			}
