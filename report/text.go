@@ -75,11 +75,11 @@ func (r *Report) legend() string {
 	return s
 }
 
-// unseen is whether there is an effect that was not seen.
+// unseen is whether the table has an effect that was not seen.
 func (r *Report) unseen() bool {
 	for _, c := range r.Cases {
-		for _, e := range c.Effects {
-			if !e.Real && hidden(e) != "" {
+		for _, m := range r.Metrics {
+			if e, ok := c.Effects[m.Name]; ok && !e.Real && hidden(e) != "" && (r.bySpeedup() || !m.Minor) {
 				return true
 			}
 		}

@@ -212,7 +212,11 @@ func measure(ctx context.Context, o options, only, file string) (missed bool, er
 		return missed, errors.Join(failed, err)
 	}
 	defer f.Close()
-	return missed, errors.Join(failed, m.report(started, o.seed).JSON(f))
+	r := m.report(started, o.seed)
+	if o.same {
+		r.Warnings = append(r.Warnings, "all states are the ordinary build (-aa)")
+	}
+	return missed, errors.Join(failed, r.JSON(f))
 }
 
 func choose(only string) ([]program, error) {
