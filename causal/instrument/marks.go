@@ -55,14 +55,15 @@ func insertMarks(path, text string, marks []Mark, n *Namer) (string, int, error)
 				if fn.nosplit {
 					continue
 				}
-				add := []insertion{}
+				var add []insertion
 				if !bracketed[fn] && !mayRunOnSystemStack(f) {
 					add = fn.brackets(m.ID, offset)
 				}
-				if bracketed[fn] = true; len(add) == 0 {
+				if add == nil {
 					add = []insertion{{at: at, text: deferred(f, fmt.Sprintf("headwayExit(headwayEnter(%d))", m.ID)), rank: 2}}
 				}
 				ins = append(ins, add...)
+				bracketed[fn] = true // a second mark cannot rewrite the same returns
 			case Entry:
 				ins = append(ins, insertion{at: at, text: fmt.Sprintf(" headwayPoint(%d); ", m.ID)})
 			case Exit:

@@ -201,6 +201,12 @@ func TestInsertMarksTogether(t *testing.T) {
 		t.Errorf("used %d, %v:\n%s\nwant:\n%s", used, err, got, want)
 	}
 	typeCheck(t, got)
+	// Of two sites of one function only one has its end before the returns.
+	got, used, err = insertMarks("p.go", "package p\n\nfunc f() int { return 1 }\n", []Mark{{Kind: Site, ID: 1, Func: "f"}, {Kind: Site, ID: 2, Func: "f"}}, new(Namer))
+	if err != nil || used != 2 || strings.Count(got, "headwayExit(headwayF1)") != 1 || strings.Count(got, "defer headwayExit(headwayEnter(2))") != 1 {
+		t.Errorf("used %d, %v:\n%s", used, err, got)
+	}
+	typeCheck(t, got)
 	// What does not parse is left to the compiler.
 	if got, used, err := insertMarks("p.go", "package p\n\nfunc f( {}\n", []Mark{{Kind: Entry, Func: "f"}}, new(Namer)); err != nil || used != 0 || got != "package p\n\nfunc f( {}\n" {
 		t.Errorf("a broken file gives %q, %d, %v", got, used, err)
