@@ -52,9 +52,11 @@ func (r *runner) mark(ctx context.Context, base *marks, c *carriers, first bool)
 }
 
 func (r *runner) count(ctx context.Context) error {
+	block := r.proc.block
+	block.SetCounts(true)
 	before := map[int]uint64{}
 	for _, k := range r.marks.list {
-		before[k.id] = r.proc.block.Calls(k.built)
+		before[k.id] = block.Calls(k.built)
 	}
 	cpu, err := r.proc.cpu()
 	if err != nil {
@@ -71,13 +73,14 @@ func (r *runner) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	block.SetCounts(false)
 	sec := time.Since(t).Seconds()
 	r.calls.busy = (now - cpu).Seconds() / sec
 	if r.calls.calls == nil {
 		r.calls.calls = map[string]float64{}
 	}
 	for _, k := range r.marks.list {
-		r.calls.calls[k.key()] = float64(r.proc.block.Calls(k.built)-before[k.id]) / sec
+		r.calls.calls[k.key()] = float64(block.Calls(k.built)-before[k.id]) / sec
 	}
 	return nil
 }

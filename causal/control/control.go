@@ -195,7 +195,10 @@ func wait(try int) {
 	}
 }
 
-// Calls is how often a mark was entered.
+// SetCounts switches whether it is counted how often marks are entered.
+func (b *Block) SetCounts(on bool) { b.flag(flagCounts, on) }
+
+// Calls is how often a mark was entered while that was counted.
 func (b *Block) Calls(id int) uint64 {
 	var n uint64
 	for p := 0; p < b.Procs(); p++ {

@@ -59,6 +59,7 @@ const (
 	flagCharges = 1
 	flagSamples = 2
 	flagOpen    = 4
+	flagCounts  = 8
 
 	// NamedBase is the number of the first point of package progress.
 	NamedBase = MaxPoint - MaxName/2

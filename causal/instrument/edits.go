@@ -32,8 +32,9 @@ func headwayPay()
 // edits are the changes to the standard library, by package.
 var edits = map[string][]edit{
 	"runtime": {
-		// The goroutine's own clock and site.
-		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayDepth uint32\n\theadwayGone uint32\n\theadwayMarks [headwayNest]uint64\n\theadwayWaited int64\n\theadwayFree bool\n\n\t// valgrindStackID"},
+		// The goroutine's own clock and site. Where it is goes beside what every function looks at.
+		{"runtime2.go", "\tsched     gobuf\n\tsyscallsp", "\theadwayIn *headwayMarks\n\tsched     gobuf\n\tsyscallsp"},
+		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayWaited int64\n\theadwayGone uint32\n\theadwayFree bool\n\n\t// valgrindStackID"},
 
 		// Goroutines start, stop, become ready.
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif !headwayIdle {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
@@ -53,8 +54,8 @@ var edits = map[string][]edit{
 		{"proc.go", "func Gosched() {\n\t", "func Gosched() {\n\t" + pay},
 		{"coro.go", "\tsetGNoWB(&mp.curg, gnext)\n", "\tif !headwayIdle {\n\t\theadwaySwitch(gp, gnext, mp.p.ptr())\n\t}\n\tsetGNoWB(&mp.curg, gnext)\n"},
 
-		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\tif !headwayIdle {\n\t\t\theadwayFound(pp, true)\n\t\t}\n\t\treturn gp, inheritTime, false\n\t}\n\tif !headwayIdle {\n\t\theadwayLooks(pp)\n\t}\n"},
-		{"proc.go", "func acquirepNoTrace(pp *p) {\n", "func acquirepNoTrace(pp *p) {\n\tif !headwayIdle {\n\t\theadwayFound(pp, false)\n\t}\n"},
+		{"proc.go", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n", "\t// local runq\n\tif gp, inheritTime := runqget(pp); gp != nil {\n\t\treturn gp, inheritTime, false\n\t}\n\tif !headwayIdle {\n\t\theadwayLooks(pp)\n\t}\n"},
+		{"proc.go", "func acquirepNoTrace(pp *p) {\n", "func acquirepNoTrace(pp *p) {\n\tif !headwayIdle {\n\t\theadwayStale(pp)\n\t}\n"},
 		{"proc.go", "func procresize(nprocs int32) *p {\n", "func procresize(nprocs int32) *p {\n\tif headwayFixed.base != 0 {\n\t\theadwayGrow(uint32(nprocs))\n\t}\n"},
 		// The P of who asked may be among those that go.
 		{"proc.go", "\t\t\tgp.m.p.ptr().m = 0\n", "\t\t\tif !headwayIdle {\n\t\t\t\theadwayStop()\n\t\t\t}\n\t\t\tgp.m.p.ptr().m = 0\n"},
@@ -110,7 +111,7 @@ var edits = map[string][]edit{
 	shift := headwayDebt(now)
 	_, pollUntil, ran = ts.headwayCheck(now-shift, nil)
 	if ran {
-		headwayFound(getg().m.p.ptr(), false)
+		headwayStale(getg().m.p.ptr())
 	}
 	if pollUntil != 0 && pollUntil < maxWhen/2 {
 		pollUntil += shift
@@ -149,7 +150,7 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		{"select.go", "func selectgo(cas0 *scase, order0 *uint16, pc0 *uintptr, nsends, nrecvs int, block bool) (int, bool) {\n\t", "func selectgo(cas0 *scase, order0 *uint16, pc0 *uintptr, nsends, nrecvs int, block bool) (int, bool) {\n\t" + pay},
 
 		// A panic has left functions without their ends.
-		{"panic.go", "\t// branch directly to the deferreturn\n", "\tif gp.headwayDepth != 0 {\n\t\theadwayRecovered(gp, sp)\n\t}\n\n\t// branch directly to the deferreturn\n"},
+		{"panic.go", "\t// branch directly to the deferreturn\n", "\tif gp.headwayIn != nil {\n\t\theadwayRecovered(gp, sp)\n\t}\n\n\t// branch directly to the deferreturn\n"},
 
 		// Samples.
 		{"signal_unix.go", "\t\tif !delayedSignal && validSIGPROF(mp, c) {\n", "\t\tif headwaySample(c, gp, mp, delayedSignal) {\n\t\t\treturn\n\t\t}\n\t\tif !delayedSignal && validSIGPROF(mp, c) {\n"},
@@ -191,9 +192,30 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 	"sync": {
 		{"waitgroup.go", "func (wg *WaitGroup) Add(delta int) {\n\t", "func (wg *WaitGroup) Add(delta int) {\n\t" + pay},
 		{"waitgroup.go", "func (wg *WaitGroup) Wait() {\n\t", "func (wg *WaitGroup) Wait() {\n\t" + pay},
-		{"rwmutex.go", "func (rw *RWMutex) RLock() {\n\t", "func (rw *RWMutex) RLock() {\n\t" + pay},
+		// As with Mutex, RLock and RUnlock are still inlined.
+		{"rwmutex.go", "\tif rw.readerCount.Add(1) < 0 {\n\t\t// A writer is pending, wait for it.\n\t\truntime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n\t}\n", `	r := int32(headwayUnpaid)
+	if headwayIdle {
+		r = atomic.AddInt32((*int32)(unsafe.Pointer(&rw.readerCount)), 1)
+	}
+	if r < 0 {
+		rw.headwayRLock(r)
+	}
+`},
 		{"rwmutex.go", "func (rw *RWMutex) TryRLock() bool {\n\t", "func (rw *RWMutex) TryRLock() bool {\n\t" + pay},
-		{"rwmutex.go", "func (rw *RWMutex) RUnlock() {\n\t", "func (rw *RWMutex) RUnlock() {\n\t" + pay},
+		{"rwmutex.go", "\tif r := rw.readerCount.Add(-1); r < 0 {\n", `	r := int32(headwayUnpaid)
+	if headwayIdle {
+		r = atomic.AddInt32((*int32)(unsafe.Pointer(&rw.readerCount)), -1)
+	}
+	if r < 0 {
+`},
+		{"rwmutex.go", "func (rw *RWMutex) rUnlockSlow(r int32) {\n", `func (rw *RWMutex) rUnlockSlow(r int32) {
+	if r == headwayUnpaid {
+		headwayPay()
+		if r = rw.readerCount.Add(-1); r >= 0 {
+			return
+		}
+	}
+`},
 		{"rwmutex.go", "func (rw *RWMutex) TryLock() bool {\n\t", "func (rw *RWMutex) TryLock() bool {\n\t" + pay},
 		{"rwmutex.go", "func (rw *RWMutex) Unlock() {\n\t", "func (rw *RWMutex) Unlock() {\n\t" + pay},
 		{"cond.go", "func (c *Cond) Signal() {\n\t", "func (c *Cond) Signal() {\n\t" + pay},
@@ -229,7 +251,21 @@ func headwaySpin() bool
 // headwayUnpaid is no state of a mutex: nothing was done yet.
 const headwayUnpaid = -1 << 31
 `,
-	"sync": hookDecls,
+	"sync": hookDecls + `
+// headwayUnpaid is no number of readers: nothing was done yet.
+const headwayUnpaid = -1 << 31
+
+// headwayRLock is what RLock does where a writer is pending, or the accounts are kept.
+func (rw *RWMutex) headwayRLock(r int32) {
+	if r == headwayUnpaid {
+		headwayPay()
+		r = rw.readerCount.Add(1)
+	}
+	if r < 0 {
+		runtime_SemacquireRWMutexR(&rw.readerSem, false, 0)
+	}
+}
+`,
 	"internal/poll": hookDecls + `
 //go:linkname headwayWrite runtime.headwayWrite
 func headwayWrite(fd int)
