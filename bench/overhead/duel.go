@@ -85,7 +85,7 @@ func (d *processes) run(s state, for_ time.Duration) (done, error) {
 	if samples {
 		got, lost := block.Samples()
 		d.turns++
-		if d.samples += lost + uint64(len(got)); d.turns == 10 && d.samples == 0 {
+		if d.samples += lost + uint64(len(got)); d.turns == 5 && d.samples == 0 {
 			return done{}, errors.New("it was not sampled")
 		}
 	}

@@ -6,7 +6,8 @@
 //
 // Each state has a process of its own. They run side by side, but only one at a time: turns of some ten milliseconds, in an order that
 // changes at random (a profile's windows and turns of the ordinary build alternate), so that what else the machine
-// does meets all alike. Each round begins with new processes and is one pair a comparison. The figure is how much longer
+// does meets all alike. Where in memory a process comes to lie makes it some percent faster or slower for as long as it lives, so they are
+// begun anew some times in a round. A round is one pair a comparison. The figure is how much longer
 // an operation takes, in percent, with an interval. With -aa all are the ordinary build: the figures are then what the bench itself adds.
 //
 // Where the linker happens to put functions makes a program some percent faster or slower, and two builds that differ
@@ -141,6 +142,7 @@ func main() {
 	)
 	flag.IntVar(&o.rounds, "rounds", 12, "how often each program is run idle and sampled")
 	flag.DurationVar(&o.each, "each", 700*time.Millisecond, "how long each is measured in a round")
+	flag.IntVar(&o.starts, "starts", 3, "in how many processes one after the other that is")
 	flag.IntVar(&o.profiles, "profiles", 6, "how many real profiles are made of each program; 0: only idle and sampled")
 	flag.DurationVar(&o.profile, "profile", 30*time.Second, "how long each of these takes")
 	flag.Uint64Var(&o.seed, "seed", 1, "decides the order of the runs")
@@ -166,10 +168,10 @@ func main() {
 }
 
 type options struct {
-	rounds, profiles int
-	each, profile    time.Duration
-	seed             uint64
-	same             bool
+	rounds, starts, profiles int
+	each, profile            time.Duration
+	seed                     uint64
+	same                     bool
 }
 
 func measure(ctx context.Context, o options, only, file string) (missed bool, err error) {
@@ -300,7 +302,7 @@ func runAll(ctx context.Context, s subject, programs []program, o options, log i
 		for _, i := range r.Perm(len(programs)) {
 			p := programs[i]
 			if round < o.rounds {
-				if err := m.round(ctx, s, p, o.each, r); err != nil {
+				if err := m.round(ctx, s, p, o, r); err != nil {
 					return m, err
 				}
 			}
@@ -337,14 +339,28 @@ func (m *measurement) add(p program, did map[state]done) error {
 // turn is how long each state lasts before the next has its turn.
 const turn = 50 * time.Millisecond
 
-func (m *measurement) round(ctx context.Context, s subject, p program, each time.Duration, r *rand.Rand) error {
+func (m *measurement) round(ctx context.Context, s subject, p program, o options, r *rand.Rand) error {
+	did := map[state]done{}
+	starts := max(o.starts, 1)
+	for range starts {
+		if err := inTurns(ctx, s, p, o.each/time.Duration(starts), r, did); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	if err := m.add(p, did); err != nil {
+		return fmt.Errorf("%s, %w", p.name, err)
+	}
+	return nil
+}
+
+// inTurns adds to what a program has done in each state what it does in one process each.
+func inTurns(ctx context.Context, s subject, p program, each time.Duration, r *rand.Rand, did map[state]done) error {
 	d, err := s.begin(ctx, p, r.Perm(len(duels)))
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
+		return err
 	}
 	defer d.end()
-	turns := max(int(each/turn), 1)
-	did := map[state]done{}
+	turns := max(int(each.Round(turn)/turn), 1)
 	for k := -2; k < turns; k++ { // two to get warm
 		for _, j := range r.Perm(len(duels)) {
 			if ctx.Err() != nil {
@@ -352,16 +368,13 @@ func (m *measurement) round(ctx context.Context, s subject, p program, each time
 			}
 			more, err := d.run(duels[j], turn)
 			if err != nil {
-				return fmt.Errorf("%s, %s: %w", p.name, duels[j], err)
+				return fmt.Errorf("%s: %w", duels[j], err)
 			}
 			if k >= 0 {
 				sum := did[duels[j]]
 				did[duels[j]] = done{sum.n + more.n, sum.seconds + more.seconds}
 			}
 		}
-	}
-	if err := m.add(p, did); err != nil {
-		return fmt.Errorf("%s, %w", p.name, err)
 	}
 	return nil
 }

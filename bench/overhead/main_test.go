@@ -55,7 +55,7 @@ func (k *known) profile(context.Context, program, time.Duration, uint64) (map[st
 
 func TestKnownCosts(t *testing.T) {
 	k := &known{cost: map[state]float64{idle: 0.2, sampled: 5, experiments: 10}}
-	m, err := runAll(t.Context(), k, all, options{rounds: 15, profiles: 15, each: time.Second, seed: 1}, io.Discard)
+	m, err := runAll(t.Context(), k, all, options{rounds: 15, starts: 3, profiles: 15, each: time.Second, seed: 1}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,11 @@ func TestKnownCosts(t *testing.T) {
 	for _, order := range k.begun {
 		first[order[0]]++
 	}
-	for i := range duels { // a third of 150 times, or so
-		if n := first[i]; n < 25 || n > 75 {
+	if want := 15 * 3 * len(all); len(k.begun) != want {
+		t.Errorf("processes were begun %d times, want %d", len(k.begun), want)
+	}
+	for i := range duels { // a third of 450 times, or so
+		if n := first[i]; n < 100 || n > 200 {
 			t.Errorf("%s began first %d of %d times", duels[i], n, len(k.begun))
 		}
 	}

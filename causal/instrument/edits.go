@@ -128,7 +128,7 @@ func (ts *timers) headwayCheck(now int64, bubble *synctestBubble) (rnow, pollUnt
 		{"time.go", "\t} else {\n\t\tnow = nanotime()\n\t}\n\twhen := now + ns\n", "\t} else {\n\t\tnow = headwayClock(nanotime())\n\t}\n\twhen := now + ns\n"},
 		{"time.go", "\tt.lock()\n\tnow := nanotime()\n\tif t.isFake {\n", "\tt.lock()\n\tnow := headwayTimers(nanotime())\n\tif t.isFake {\n"},
 		{"time.go", "\t\treturn gp.bubble.now\n\t}\n\treturn nanotime()\n}\n", "\t\treturn gp.bubble.now\n\t}\n\treturn headwayClock(nanotime())\n}\n"},
-		{"time.go", "\t\treturn sec, nsec, 0\n\t}\n\treturn time_now()\n}\n", "\t\treturn sec, nsec, 0\n\t}\n\treturn headwayTimeNow()\n}\n"},
+		{"time.go", "\t\treturn sec, nsec, 0\n\t}\n\treturn time_now()\n}\n", "\t\treturn sec, nsec, 0\n\t}\n\tif headwayIdle {\n\t\treturn time_now()\n\t}\n\treturn headwayTimeNow()\n}\n"},
 		{"netpoll.go", "\t\td += nanotime()\n", "\t\td += headwayClock(nanotime())\n"},
 		{"mgcscavenge.go", "\t\ts.timer.reset(start+sleepTime, 0)\n", "\t\ts.timer.reset(headwayTimers(start)+sleepTime, 0)\n"},
 		{"trace.go", "\ts.timer.reset(nanotime()+ns, 0)\n", "\ts.timer.reset(headwayTimers(nanotime())+ns, 0)\n"},

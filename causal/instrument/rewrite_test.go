@@ -476,6 +476,21 @@ func goroot(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
+// hello is the directory of a small program.
+func hello(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module example.org/hello\n\ngo 1.26\n",
+		"main.go": "package main\n\nimport \"os\"\n\nfunc main() { os.Stdout.WriteString(\"hello\\n\") }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // The rewritten library compiles and links, for both architectures, and the
 // edits change what the build cache takes the compiler for.
 func TestBuild(t *testing.T) {
@@ -486,15 +501,7 @@ func TestBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":  "module example.org/hello\n\ngo 1.26\n",
-		"main.go": "package main\n\nimport \"os\"\n\nfunc main() { os.Stdout.WriteString(\"hello\\n\") }\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := hello(t)
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
 			bin := filepath.Join(dir, "hello-"+arch)
@@ -515,6 +522,58 @@ func TestBuild(t *testing.T) {
 				t.Errorf("the program prints %q, %v", out, err)
 			}
 		})
+	}
+}
+
+// What upstream lets the compiler inline stays so: an edit that makes a function of the fast paths too long costs more by a call than
+// by what it does.
+func TestInlined(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds part of the standard library")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := hello(t)
+	// Those that are hardly ever called, or by other packages only, whose calls of the runtime are never inlined, or whose work is long.
+	lost := []string{"(*FD).writeLock", "(*RWMutex).TryRLock", "(*rlocker).Lock", "(*rlocker).Unlock", "Gosched", "dropg", "gopreempt_m",
+		"internal_sync_nanotime", "time_runtimeNano"}
+	inlined := func(flags []string) map[string]bool {
+		args := []string{"build", "-o", os.DevNull}
+		for _, pkg := range []string{"internal/poll", "internal/sync", "runtime", "sync"} {
+			args = append(args, "-gcflags="+pkg+"=-m")
+		}
+		cmd := exec.Command("go", append(append(args, flags...), ".")...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off", ConfigEnv+"=")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+		names := map[string]bool{}
+		for line := range strings.Lines(string(out)) {
+			if _, name, ok := strings.Cut(strings.TrimSpace(line), ": can inline "); ok && !strings.Contains(name, "go.shape") {
+				names[name] = true
+			}
+		}
+		return names
+	}
+	now := inlined((&Config{}).Flags(self, true))
+	var got []string
+	for name := range inlined(nil) {
+		if !now[name] {
+			got = append(got, name)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, lost) {
+		t.Errorf("no longer inlined: %q, want %q", got, lost)
+	}
+	for _, name := range []string{"(*RWMutex).RLock", "(*RWMutex).RUnlock", "headwayClock", "headwayShift", "headwayTimers"} {
+		if !now[name] {
+			t.Errorf("%s is not inlined", name)
+		}
 	}
 }
 
