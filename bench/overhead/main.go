@@ -344,7 +344,7 @@ func (m *measurement) round(ctx context.Context, s subject, p program, o options
 	starts := max(o.starts, 1)
 	for range starts {
 		if err := inTurns(ctx, s, p, o.each/time.Duration(starts), r, did); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			return fmt.Errorf("%s, %w", p.name, err)
 		}
 	}
 	if err := m.add(p, did); err != nil {
@@ -357,7 +357,7 @@ func (m *measurement) round(ctx context.Context, s subject, p program, o options
 func inTurns(ctx context.Context, s subject, p program, each time.Duration, r *rand.Rand, did map[state]done) error {
 	d, err := s.begin(ctx, p, r.Perm(len(duels)))
 	if err != nil {
-		return err
+		return fmt.Errorf("starting: %w", err)
 	}
 	defer d.end()
 	turns := max(int(each.Round(turn)/turn), 1)
