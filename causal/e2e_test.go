@@ -547,6 +547,34 @@ func TestRecovered(t *testing.T) {
 	}
 }
 
+// How often marks are entered is counted while somebody wants to know, whether accounts are kept or not.
+func TestCounts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
+	p, _ := accounted(t, "testdata/atonce", &instrument.Config{Packages: map[string][]instrument.Mark{
+		"example.org/atonce": {{Kind: instrument.Site, ID: 1, Func: "work"}},
+	}})
+	counts := func() bool { // work takes some hundred microseconds
+		n := p.block.Calls(1)
+		time.Sleep(50 * time.Millisecond)
+		return p.block.Calls(1) > n
+	}
+	for _, c := range []struct{ on, counts bool }{{true, false}, {true, true}, {false, true}, {false, false}, {false, true}, {true, true}, {true, false}} {
+		p.block.SetOn(c.on)
+		p.block.SetCounts(c.counts)
+		limit := time.After(20 * time.Second) // the program's thread has to have a processor
+		for counts() != c.counts {
+			select {
+			case <-limit:
+				t.Fatalf("with accounts %t and counting %t: entries are counted is %t", c.on, c.counts, !c.counts)
+			default:
+			}
+		}
+	}
+}
+
 // Processors that are in the site at the same time do not wait for each other: the common clock goes late by no more than
 // each of them is made faster, so it never goes backward.
 func TestAtOnce(t *testing.T) {

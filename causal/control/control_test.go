@@ -104,7 +104,15 @@ func TestSettings(t *testing.T) {
 	if b.word(offSample).Load() != 0 || b.word(offGen).Load() != 2 || b.word(offOn).Load() != flagCharges {
 		t.Error("every setting of the sampling has a generation, and leaves the accounting alone")
 	}
+	b.SetCounts(true)
+	if b.word(offOn).Load() != flagCharges|flagCounts {
+		t.Errorf("counting sets the word to %d", b.word(offOn).Load())
+	}
+	b.SetCounts(false)
 	b.SetOn(false)
+	if b.word(offOn).Load() != 0 {
+		t.Errorf("when nothing is wanted the word is %d", b.word(offOn).Load())
+	}
 	b.SetForgive(7)
 	if b.signed(offForgive).Load() != 7 {
 		t.Error("SetForgive does not store")
