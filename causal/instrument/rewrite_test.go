@@ -476,9 +476,16 @@ func goroot(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// hello is the directory of a small program.
-func hello(t *testing.T) (dir string) {
+// hello is the directory of a small program, and the command that rewrites the library as that is built.
+func hello(t *testing.T) (self, dir string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds part of the standard library")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir = t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":  "module example.org/hello\n\ngo 1.26\n",
@@ -488,20 +495,13 @@ func hello(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	return dir
+	return self, dir
 }
 
 // The rewritten library compiles and links, for both architectures, and the
 // edits change what the build cache takes the compiler for.
 func TestBuild(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds part of the standard library")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := hello(t)
+	self, dir := hello(t)
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
 			bin := filepath.Join(dir, "hello-"+arch)
@@ -528,14 +528,7 @@ func TestBuild(t *testing.T) {
 // What upstream lets the compiler inline stays so: an edit that makes a function of the fast paths too long costs more by a call than
 // by what it does.
 func TestInlined(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds part of the standard library")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := hello(t)
+	self, dir := hello(t)
 	// But for those that are hardly ever called, or by other packages only, whose calls of the runtime are never inlined, or whose work is long.
 	may := []string{"(*FD).writeLock", "(*RWMutex).TryRLock", "(*rlocker).Lock", "(*rlocker).Unlock", "Gosched", "dropg", "gopreempt_m",
 		"internal_sync_nanotime", "time_runtimeNano"}
@@ -560,7 +553,8 @@ func TestInlined(t *testing.T) {
 		return names
 	}
 	now := inlined((&Config{}).Flags(self, true))
-	for name := range inlined(nil) {
+	upstream := inlined(nil)
+	for name := range upstream {
 		if !now[name] && !slices.Contains(may, name) {
 			t.Errorf("%s is no longer inlined", name)
 		}
@@ -569,6 +563,9 @@ func TestInlined(t *testing.T) {
 		if !now[name] {
 			t.Errorf("%s is not inlined", name)
 		}
+	}
+	if !upstream["(*RWMutex).RLock"] || !upstream["dropg"] { // else there was nothing to compare with
+		t.Errorf("upstream inlines %d functions, and not those that are known", len(upstream))
 	}
 }
 
