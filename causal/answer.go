@@ -57,6 +57,9 @@ func (r *runner) report() *report.Report {
 	if s := t.slept(); finite(s) {
 		rep.Environment.More["sleeps"] = fmt.Sprintf("%.0f a second", s)
 	}
+	if r.accounts != nil {
+		rep.Environment.More["accounts"] = tollWords(r.accounts)
+	}
 	shown := t.discoveries(1-o.Confidence, o.Confidence)
 	bySite := map[*site][]*cell{}
 	order := t.sites()

@@ -116,6 +116,9 @@ func (r *runner) experiments(ctx context.Context) error {
 		}
 		r.proc.block.SetOn(true)
 	}
+	if err := r.payToll(ctx); err != nil {
+		return err
+	}
 	if err := r.calibrate(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headway-lab/headway/causal/control"
+	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/report"
 	"github.com/headway-lab/headway/stage"
 	"github.com/headway-lab/headway/usage"
@@ -45,6 +46,7 @@ type runner struct {
 	sites    []*site
 	dropped  []string // names of sites that marks would disturb by more than they tell
 	trial    *trial
+	accounts *effect.Effect // what keeping them costs, nil: not known
 	warnings []string
 }
 
