@@ -87,13 +87,10 @@ func (r *runner) payToll(ctx context.Context) error {
 		}
 		return err
 	}
-	if r.accounts = e; e == nil {
-		return nil
-	}
-	if e.Low > tollNoted {
+	if r.accounts = e; e != nil && e.Low > tollNoted {
 		r.warn("to keep accounts makes the program %.0f %% slower (%.0f to %.0f): that is work which no site can save, so an effect of a site that is not part of it may be too small by up to %.0f %% of itself", e.Percent, e.Low, e.High, e.Percent/(1+e.Percent/100))
 	}
-	return r.proc.sleep(ctx, r.gap)
+	return nil // what follows waits until they have taken hold
 }
 
 // tollWords is how the toll is written in a report.
