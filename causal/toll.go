@@ -95,5 +95,5 @@ func (r *runner) payToll(ctx context.Context) error {
 
 // tollWords is how the toll is written in a report.
 func tollWords(e *effect.Effect) string {
-	return fmt.Sprintf("%+.1f %% [%+.1f, %+.1f]", e.Percent, e.Low, e.High)
+	return fmt.Sprintf("%+.1f %% [%+.1f, %+.1f] of an operation's time", e.Percent, e.Low, e.High)
 }
