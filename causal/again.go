@@ -28,6 +28,14 @@ func (r *runner) again(ctx context.Context, err error) error {
 	return r.anew(ctx)
 }
 
+// resume is again for a program whose accounts are kept.
+func (r *runner) resume(ctx context.Context, err error) error {
+	if err = r.again(ctx, err); err == nil {
+		r.proc.block.SetOn(true)
+	}
+	return err
+}
+
 // anew ends the program and starts it again.
 func (r *runner) anew(ctx context.Context) (err error) {
 	bin := r.proc.cmd.Path

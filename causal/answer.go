@@ -57,8 +57,8 @@ func (r *runner) report() *report.Report {
 	if s := t.slept(); finite(s) {
 		rep.Environment.More["sleeps"] = fmt.Sprintf("%.0f a second", s)
 	}
-	if r.accounts != nil {
-		rep.Environment.More["accounts"] = tollWords(r.accounts)
+	if e := r.accounts; e != nil {
+		rep.Environment.More["accounts"] = fmt.Sprintf("%+.1f %% [%+.1f, %+.1f] of an operation's time", e.Percent, e.Low, e.High)
 	}
 	shown := t.discoveries(1-o.Confidence, o.Confidence)
 	bySite := map[*site][]*cell{}

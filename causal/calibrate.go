@@ -71,10 +71,7 @@ func (r *runner) calibrate(ctx context.Context) error {
 	for begin := time.Now(); time.Since(begin) < budget; {
 		blocks = append(blocks, r.take())
 		if err := r.proc.sleep(ctx, block); err != nil {
-			if err = r.again(ctx, err); err == nil {
-				r.proc.block.SetOn(true) // what was seen is too little: the usual window
-			}
-			return err
+			return r.resume(ctx, err) // what was seen is too little: the usual window
 		}
 	}
 	blocks = append(blocks, r.take())

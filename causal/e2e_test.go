@@ -374,9 +374,13 @@ func TestCancelBuild(t *testing.T) {
 	}
 }
 
-// accounted builds a program and runs it with its accounts on.
+// accounted builds a program and runs it with its accounts on, beside other tests.
 func accounted(t *testing.T, dir string, conf *instrument.Config, args ...string) (*process, *screen) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -404,10 +408,6 @@ func accounted(t *testing.T, dir string, conf *instrument.Config, args ...string
 // A processor's clock goes on between two readings of the kernel's by the processor's ticks: it is never ahead of the
 // kernel's, and not behind.
 func TestTicks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	t.Parallel()
 	p, _ := accounted(t, "testdata/loop", &instrument.Config{Packages: map[string][]instrument.Mark{
 		"example.org/loop": {{Kind: instrument.Entry, ID: 0, Func: "step"}},
 	}})
@@ -455,10 +455,6 @@ func until(t *testing.T, p *process, out *screen, text string) {
 // A program that sleeps, ticks and waits with deadlines keeps doing so while
 // debt is added from outside, and its own clock runs slow by that debt.
 func TestVirtualClock(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	t.Parallel()
 	p, out := accounted(t, "testdata/clock", &instrument.Config{}, "1s")
 	// Half of the time is taken away.
 	begin := control.Now()
@@ -504,10 +500,6 @@ func TestVirtualClock(t *testing.T) {
 
 // Who lowers GOMAXPROCS may lose its own processor: that is then no longer in the site.
 func TestFewerProcessors(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	t.Parallel()
 	p, out := accounted(t, "testdata/fewer", &instrument.Config{Packages: map[string][]instrument.Mark{
 		"example.org/fewer": {{Kind: instrument.Site, ID: 1, Func: "lower"}},
 	}})
@@ -522,10 +514,6 @@ func TestFewerProcessors(t *testing.T) {
 
 // A function that a panic has left is no longer in the site, and those that it has not left still are.
 func TestRecovered(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	t.Parallel()
 	p, out := accounted(t, "testdata/recovers", &instrument.Config{Packages: map[string][]instrument.Mark{
 		"example.org/recovers": {{Kind: instrument.Site, ID: 1, Func: "outer"}, {Kind: instrument.Site, ID: 2, Func: "fails"}},
 	}})
@@ -549,10 +537,6 @@ func TestRecovered(t *testing.T) {
 
 // How often marks are entered is counted while somebody wants to know, whether accounts are kept or not.
 func TestCounts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	t.Parallel()
 	p, _ := accounted(t, "testdata/atonce", &instrument.Config{Packages: map[string][]instrument.Mark{
 		"example.org/atonce": {{Kind: instrument.Site, ID: 1, Func: "work"}},
 	}})
@@ -578,10 +562,6 @@ func TestCounts(t *testing.T) {
 // Processors that are in the site at the same time do not wait for each other: the common clock goes late by no more than
 // each of them is made faster, so it never goes backward.
 func TestAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	t.Parallel()
 	p, _ := accounted(t, "testdata/atonce", &instrument.Config{Packages: map[string][]instrument.Mark{
 		"example.org/atonce": {{Kind: instrument.Site, ID: 1, Func: "work"}},
 	}})
@@ -612,13 +592,9 @@ func TestAtOnce(t *testing.T) {
 // Who comes back from a system call and owes looks up how long it stood in line for a processor. For that each thread keeps one
 // file open, not more, and the program may close it.
 func TestCalls(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
 	if _, err := os.Stat("/proc/thread-self/schedstat"); err != nil {
 		t.Skip("the kernel does not tell how long threads stand in line (CONFIG_SCHED_INFO): ", err)
 	}
-	t.Parallel()
 	p, out := accounted(t, "testdata/calls", &instrument.Config{Packages: map[string][]instrument.Mark{
 		"example.org/calls": {{Kind: instrument.Site, ID: 1, Func: "work"}},
 	}})
@@ -633,10 +609,6 @@ func TestCalls(t *testing.T) {
 // Who waits on a pipe is woken by who writes to it, also where there are hundreds of pipes: taken for the outside, which knows of
 // no delays, each of two hundred in a row would wait half as long as all those before it together.
 func TestPipes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	t.Parallel()
 	p, out := accounted(t, "testdata/pipes", &instrument.Config{Packages: map[string][]instrument.Mark{
 		"example.org/pipes": {{Kind: instrument.Site, ID: 1, Func: "work"}},
 	}})
@@ -647,10 +619,6 @@ func TestPipes(t *testing.T) {
 // A client that waits for answers is held up once for what was inserted while it waited, one that keeps a schedule of its own
 // every time for all that was.
 func TestOpen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	t.Parallel()
 	p, out := accounted(t, "testdata/echo", &instrument.Config{})
 	for limit := time.Now().Add(time.Minute); !strings.Contains(out.String(), "\n"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(limit) {

@@ -111,10 +111,9 @@ func (r *runner) experiments(ctx context.Context) error {
 	r.weights(nil, 0)
 	// The accounting itself slows the program a little: let that settle.
 	if err := r.proc.sleep(ctx, 300*time.Millisecond); err != nil {
-		if err = r.again(ctx, err); err != nil {
+		if err = r.resume(ctx, err); err != nil {
 			return err
 		}
-		r.proc.block.SetOn(true)
 	}
 	if err := r.payToll(ctx); err != nil {
 		return err

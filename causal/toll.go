@@ -2,7 +2,6 @@ package causal
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
@@ -82,18 +81,10 @@ func perVisit(a, b snapshot, ends bool) float64 {
 func (r *runner) payToll(ctx context.Context) error {
 	e, err := r.toll(ctx)
 	if err != nil {
-		if err = r.again(ctx, err); err == nil {
-			r.proc.block.SetOn(true)
-		}
-		return err
+		return r.resume(ctx, err)
 	}
 	if r.accounts = e; e != nil && e.Low > tollNoted {
 		r.warn("to keep accounts makes the program %.0f %% slower (%.0f to %.0f): that is work which no site can save, so an effect of a site that is not part of it may be too small by up to %.0f %% of itself", e.Percent, e.Low, e.High, e.Percent/(1+e.Percent/100))
 	}
 	return nil // what follows waits until they have taken hold
-}
-
-// tollWords is how the toll is written in a report.
-func tollWords(e *effect.Effect) string {
-	return fmt.Sprintf("%+.1f %% [%+.1f, %+.1f] of an operation's time", e.Percent, e.Low, e.High)
 }

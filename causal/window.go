@@ -144,10 +144,9 @@ func (r *runner) measure(ctx context.Context, s *site, speedup int) (window, err
 		if err == nil {
 			return w, nil
 		}
-		if err = r.again(ctx, err); err != nil {
+		if err = r.resume(ctx, err); err != nil {
 			return w, err
 		}
-		r.proc.block.SetOn(true)
 	}
 }
 
