@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,7 +50,7 @@ type Editor struct {
 	Sure  float64
 	Most  int
 	Iters float64 // loop iterations a microsecond, the same for every run
-	// Patience is how long the runs of one cell may be repeated because someone else
+	// Patience is how long one go at the runs of a cell may be repeated because someone else
 	// used the processors meanwhile. After that disturbed runs count too.
 	Patience time.Duration
 }
@@ -62,8 +64,11 @@ type runs struct {
 	p      Program
 	s      Site
 	step   time.Duration
-	until  time.Time // end of the patience
-	others []float64 // percent of the machine that others used, of each run that counts
+	round  int
+	logs   map[int][]float64 // of edited over as it is, by percent, of each whole round
+	last   error             // why a round is not whole
+	until  time.Time         // end of the patience
+	others []float64         // percent of the machine that others used, of each run that counts
 	sleeps map[int][]float64
 }
 
@@ -122,36 +127,45 @@ func calibrate(ctx context.Context, dir string) (float64, error) {
 	return best, nil
 }
 
-// Measure runs the program as it is and with the site shortened by each of the
-// speed-ups, in turn, Rounds times or until the answer is sure, and compares within each round.
-func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Duration, speedups []int) (Edits, error) {
-	r := &runs{Editor: e, p: p, s: s, step: step, until: time.Now().Add(e.Patience), sleeps: map[int][]float64{}}
-	logs := map[int][]float64{}
-	var last error
-	for round := 0; round < e.Rounds || round < e.Most && !e.sure(logs); round++ {
-		base, err := r.calm(ctx, 0, round)
-		for _, d := range speedups {
+// start prepares to run the program as it is and with the site shortened by each of the speed-ups.
+func (e Editor) start(p Program, s Site, step time.Duration, speedups []int) *runs {
+	r := &runs{Editor: e, p: p, s: s, step: step, logs: map[int][]float64{}, sleeps: map[int][]float64{}}
+	for _, d := range speedups {
+		r.logs[d] = nil
+	}
+	return r
+}
+
+// rounds runs in turn until there were least rounds in all, and on until the answer is sure or there were most, and compares
+// within each round.
+func (r *runs) rounds(ctx context.Context, least, most int) {
+	r.until = time.Now().Add(r.Patience)
+	for ctx.Err() == nil && (r.round < least || r.round < most && !r.sure()) {
+		base, err := r.calm(ctx, 0, r.round)
+		for _, d := range slices.Sorted(maps.Keys(r.logs)) {
 			var t float64
 			if err == nil {
-				t, err = r.calm(ctx, d, round)
+				t, err = r.calm(ctx, d, r.round)
 			}
 			if err != nil {
-				last = err // a starved machine may fail a run; the rest of its round is lost
+				r.last = err // a starved machine may fail a run; the rest of its round is lost
 				break
 			}
-			logs[d] = append(logs[d], math.Log(t/base))
+			r.logs[d] = append(r.logs[d], math.Log(t/base))
 		}
-		if ctx.Err() != nil {
-			return Edits{}, ctx.Err()
-		}
+		r.round++
 	}
-	for _, d := range speedups {
-		if len(logs[d]) < 2 {
-			return Edits{}, last
+}
+
+// edits is what the rounds showed.
+func (r *runs) edits() (Edits, error) {
+	for _, l := range r.logs {
+		if len(l) < 2 {
+			return Edits{}, r.last
 		}
 	}
 	out := Edits{map[int]Interval{}, mean(r.others), map[int]float64{}}
-	for d, l := range logs {
+	for d, l := range r.logs {
 		out.Effects[d] = interval(l)
 	}
 	for d, n := range r.sleeps {
@@ -161,9 +175,9 @@ func (e Editor) Measure(ctx context.Context, p Program, s Site, step time.Durati
 }
 
 // sure says whether all effects are known as well as asked.
-func (e Editor) sure(logs map[int][]float64) bool {
-	for _, l := range logs {
-		if interval(l).half() > e.Sure {
+func (r *runs) sure() bool {
+	for _, l := range r.logs {
+		if interval(l).half() > r.Sure {
 			return false
 		}
 	}

@@ -102,10 +102,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.DurationVar(&o.duration, "duration", 20*time.Second, "of one profile")
 	fs.DurationVar(&o.editFor, "edit-for", 1500*time.Millisecond, "of one run of a real edit")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
-	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to four times, until it is known to so many points (0: no more than asked)")
+	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to six times, until it is known to so many points (0: no more than asked)")
 	fs.IntVar(&o.profiles, "profiles", 1, "how often each cell is profiled at least; with more than one the summary says by how much they differ")
 	fs.IntVar(&o.runs, "runs", 1, "over how many processes of the program one profile is spread (headway profile --runs)")
-	fs.DurationVar(&o.patience, "patience", 20*time.Second, "how long a cell's real edits may be repeated while others use the machine")
+	fs.DurationVar(&o.patience, "patience", 10*time.Second, "how long each go at a cell's real edits may be repeated while others use the machine; there is one before each profile and one at the end")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
 	fs.StringVar(&o.jsonFile, "json", "", "write the results here, after every cell")
@@ -343,8 +343,14 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 			rows[i].Notes = append(rows[i].Notes, what+": "+oneLine(err.Error()))
 		}
 	}
-	if o.rounds > 0 {
-		edits, err := e.Measure(ctx, c.program, c.site, c.step, o.speedups)
+	real := e.start(c.program, c.site, c.step, o.speedups)
+	asked := ask(p, Job{c.program, c.site, c.step, e.Iters, o.speedups, o.duration, 1}, o.profiles, o.sure)
+	if c.program.Long {
+		asked.job.Duration *= 2
+	}
+	byTurns(ctx, real, asked)
+	if o.rounds > 0 && ctx.Err() == nil {
+		edits, err := real.edits()
 		if err != nil {
 			note("real edit", err)
 		}
@@ -353,20 +359,14 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 			rows[i].Sleeps = []float64{edits.Sleeps[0], edits.Sleeps[rows[i].Speedup]}
 		}
 	}
-	if p != nil && ctx.Err() == nil {
-		d := o.duration
-		if c.program.Long {
-			d *= 2
-		}
-		effects, each, err := predict(ctx, p, Job{c.program, c.site, c.step, e.Iters, o.speedups, d, 1}, o.profiles, o.sure)
-		if err != nil {
-			note("prediction", err)
-		}
-		for i := range rows {
-			rows[i].Predicted = get(effects, rows[i].Speedup)
-			if p := each[rows[i].Speedup]; len(p) > 1 {
-				rows[i].Profiles = p
-			}
+	if asked.err != nil {
+		note("prediction", asked.err)
+	}
+	effects := asked.effects()
+	for i := range rows {
+		rows[i].Predicted = get(effects, rows[i].Speedup)
+		if each := asked.each[rows[i].Speedup]; len(each) > 1 {
+			rows[i].Profiles = each
 		}
 	}
 	if z != nil && ctx.Err() == nil {
@@ -381,6 +381,26 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		failed = ctx.Err()
 	}
 	return rows, failed
+}
+
+// byTurns runs real edits before, between and after the profiles, for what either finds changes within minutes. There are so
+// many rounds and profiles at least, and more of both until both are known as well as asked.
+func byTurns(ctx context.Context, real *runs, asked *asking) {
+	share := (real.Rounds + asked.least) / (asked.least + 1) // rounded up
+	due := func() int {
+		n := (asked.n + 1) * share
+		if asked.n <= asked.least {
+			n = min(n, real.Rounds)
+		}
+		return n
+	}
+	for asked.more() && ctx.Err() == nil {
+		real.rounds(ctx, due(), min(real.Most, 4*due()))
+		if ctx.Err() == nil {
+			asked.profile(ctx)
+		}
+	}
+	real.rounds(ctx, max(real.Rounds, due()), real.Most)
 }
 
 func get(m map[int]Interval, d int) *Interval {

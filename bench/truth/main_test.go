@@ -228,7 +228,7 @@ func TestSure(t *testing.T) {
 		{map[int][]float64{25: narrow, 50: wide}, false},
 		{map[int][]float64{25: narrow, 50: narrow[:1]}, false},
 	} {
-		if got := (Editor{Sure: 3}).sure(c.logs); got != c.want {
+		if got := (&runs{Editor: Editor{Sure: 3}, logs: c.logs}).sure(); got != c.want {
 			t.Errorf("%v: sure is %v", c.logs, got)
 		}
 	}

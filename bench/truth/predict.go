@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,47 +35,93 @@ type Predictor interface {
 }
 
 // profiles is how many profiles of a cell there may be until it is known well enough.
-const profiles = 4
+const profiles = 6
 
-// predict asks at least so many times as least says, and again for those speed-ups that are not known to sure points either
-// way, but for the error of the method; 0 asks no more. What it says of one is the mean, weighted by the intervals, of all
-// profiles: whether there is another depends on how wide they are alone. It also gives the profiles one by one.
-func predict(ctx context.Context, p Predictor, j Job, least int, sure float64) (map[int]Interval, map[int][]Interval, error) {
-	all, each := map[int]Interval{}, map[int][]Interval{}
-	for ask, n := j, 1; ; ask.Seed, n = ask.Seed+1, n+1 {
-		effects, err := p.Predict(ctx, ask)
-		for d, e := range effects {
-			each[d] = append(each[d], e)
-			if before, ok := all[d]; ok {
-				e = pool(before, e)
-			}
-			all[d] = e
-		}
-		if err == nil && n < least {
-			continue
-		}
-		ask.Speedups = nil
-		for _, d := range j.Speedups {
-			if e, ok := all[d]; ok && sure > 0 && e.own()*(100+e.Percent) > sure {
-				ask.Speedups = append(ask.Speedups, d)
-			}
-		}
-		if err != nil || len(ask.Speedups) == 0 || n >= profiles {
-			return all, each, err
-		}
+// asking is the profiles of one cell: at least so many as least says, and more of those speed-ups that are not known to sure
+// points either way, but for the error of the method; 0 asks no more. Whether there is another depends on how wide the
+// intervals are and how the profiles differ, and on nothing else.
+type asking struct {
+	Predictor
+	job   Job // the next one
+	least int
+	sure  float64
+	n     int
+	each  map[int][]Interval
+	err   error
+}
+
+func ask(p Predictor, j Job, least int, sure float64) *asking {
+	return &asking{Predictor: p, job: j, least: least, sure: sure, each: map[int][]Interval{}}
+}
+
+// more says whether another profile is due.
+func (a *asking) more() bool {
+	return a.Predictor != nil && a.err == nil && a.n < max(a.least, profiles) && len(a.job.Speedups) > 0
+}
+
+// profile makes one, and settles what the next is to be asked.
+func (a *asking) profile(ctx context.Context) {
+	var effects map[int]Interval
+	effects, a.err = a.Predict(ctx, a.job)
+	for d, e := range effects {
+		a.each[d] = append(a.each[d], e)
+	}
+	a.n++
+	a.job.Seed++
+	if a.n >= a.least {
+		a.job.Speedups = slices.DeleteFunc(slices.Clone(a.job.Speedups), func(d int) bool {
+			e := pool(a.each[d])
+			return len(a.each[d]) == 0 || a.sure == 0 || e.own()*(100+e.Percent) <= a.sure
+		})
 	}
 }
 
-// pool is the mean of two estimates of the same, weighted by the inverse of the variances of what each has for itself: the error of
-// the method is in both and stays. They are pooled as logarithms, in which a ratio's interval is even.
-func pool(a, b Interval) Interval {
-	l := func(percent float64) float64 { return math.Log1p(max(percent, -99.9) / 100) }
-	wa, wb := 1/(a.own()*a.own()), 1/(b.own()*b.own())
-	mid := (wa*l(a.Percent) + wb*l(b.Percent)) / (wa + wb)
-	shared := (wa*a.shared() + wb*b.shared()) / (wa + wb)
-	half := math.Hypot(1/math.Sqrt(wa+wb), normal95*shared)
+// effects is the mean of the profiles.
+func (a *asking) effects() map[int]Interval {
+	all := map[int]Interval{}
+	for d, each := range a.each {
+		all[d] = pool(each)
+	}
+	return all
+}
+
+// pool is the mean of several estimates of the same that may differ by more than their intervals, as processes do: each
+// counts by the inverse of the variance that it has for itself and of the variance between them, which is DerSimonian and
+// Laird's (Meta-analysis in clinical trials, Controlled Clinical Trials 7, 1986). The error of the method is in all of them
+// and stays. They are pooled as logarithms, in which a ratio's interval is even.
+func pool(each []Interval) Interval {
+	l := func(i Interval) float64 { return math.Log1p(max(i.Percent, -99.9) / 100) }
+	variance := func(i Interval) float64 { return math.Pow(i.own()/normal95, 2) }
+	mid, weight := weighted(each, l, func(i Interval) float64 { return 1 / variance(i) })
+	squares, q := 0., 0.
+	for _, i := range each {
+		w := 1 / variance(i)
+		squares += w * w
+		q += w * (l(i) - mid) * (l(i) - mid)
+	}
+	between := 0.
+	if len(each) > 1 {
+		between = max(0, (q-float64(len(each)-1))/(weight-squares/weight))
+	}
+	by := func(i Interval) float64 { return 1 / (variance(i) + between) }
+	mid, weight = weighted(each, l, by)
+	shared, _ := weighted(each, Interval.shared, by)
+	half := normal95 * math.Hypot(1/math.Sqrt(weight), shared)
 	percent := func(x float64) float64 { return 100 * math.Expm1(min(x, 50)) }
-	return Interval{percent(mid), percent(mid - half), percent(mid + half), a.N + b.N, 100 * shared * math.Exp(mid)}
+	n := 0
+	for _, i := range each {
+		n += i.N
+	}
+	return Interval{percent(mid), percent(mid - half), percent(mid + half), n, 100 * shared * math.Exp(mid)}
+}
+
+// weighted is the mean of what value says, by weight, and the sum of the weights.
+func weighted(each []Interval, value, weight func(Interval) float64) (mean, sum float64) {
+	for _, i := range each {
+		mean += weight(i) * value(i)
+		sum += weight(i)
+	}
+	return mean / sum, sum
 }
 
 // normal95 is how many standard deviations an interval at 95 % reaches.

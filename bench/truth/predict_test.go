@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 )
 
 // wide is a predictor whose intervals are so wide at each speed-up; it notes what it was asked.
@@ -27,7 +28,7 @@ func (w *wide) Predict(_ context.Context, j Job) (map[int]Interval, error) {
 	return out, w.err
 }
 
-func TestPredict(t *testing.T) {
+func TestAsking(t *testing.T) {
 	half := map[int]float64{25: 1, 50: 3, 75: 20}
 	all := []int{25, 50, 75}
 	for _, c := range []struct {
@@ -38,40 +39,102 @@ func TestPredict(t *testing.T) {
 	}{
 		{1, 0, nil, [][]int{all}},
 		{1, 30, nil, [][]int{all}},
-		{1, 2.5, nil, [][]int{all, {50, 75}, {75}, {75}}},
+		{1, 2.5, nil, [][]int{all, {50, 75}, {75}, {75}, {75}, {75}}},
 		{1, 2.5, errors.New("no progress"), [][]int{all}},
 		{3, 0, nil, [][]int{all, all, all}},
-		{3, 2.5, nil, [][]int{all, all, all, {75}}},
-		{5, 2.5, nil, [][]int{all, all, all, all, all}},
+		{3, 2.5, nil, [][]int{all, all, all, {75}, {75}, {75}}},
+		{7, 2.5, nil, [][]int{all, all, all, all, all, all, all}},
 		{3, 0, errors.New("no progress"), [][]int{all}},
 	} {
 		w := &wide{half: half, err: c.err}
-		got, each, err := predict(t.Context(), w, Job{Speedups: all, Seed: 7}, c.least, c.sure)
-		if !errors.Is(err, c.err) || len(got) != 3 || !reflect.DeepEqual(w.asked, c.want) {
-			t.Errorf("sure %v: %v, asked for %v, want %v; %v", c.sure, got, w.asked, c.want, err)
+		a := ask(w, Job{Speedups: all, Seed: 7}, c.least, c.sure)
+		for a.more() {
+			a.profile(t.Context())
+		}
+		got := a.effects()
+		if !errors.Is(a.err, c.err) || len(got) != 3 || !reflect.DeepEqual(w.asked, c.want) {
+			t.Errorf("sure %v: %v, asked for %v, want %v; %v", c.sure, got, w.asked, c.want, a.err)
 		}
 		for i, s := range w.seeds {
 			if s != uint64(7+i) {
 				t.Errorf("seeds %v", w.seeds)
 			}
 		}
-		for d, p := range each {
+		for d, p := range a.each {
 			if asked := slices.ContainsFunc(c.want[len(p)-1:], func(w []int) bool { return slices.Contains(w, d) }); !asked || len(c.want) > len(p) && slices.Contains(c.want[len(p)], d) {
 				t.Errorf("%d profiles of %d %%, asked for %v", len(p), d, c.want)
 			}
 		}
-		if n := len(c.want); c.least == 1 && n == 4 && (got[75].N != 20 || got[75].half() > 12 || got[75].half() < 8) {
-			t.Errorf("four intervals of 20 points either way give %+v", got[75])
+		if n := len(c.want); c.least == 1 && n == 6 && (got[75].N != 30 || got[75].half() > 10 || got[75].half() < 6) {
+			t.Errorf("six intervals of 20 points either way give %+v", got[75])
 		}
+	}
+	if ask(nil, Job{Speedups: all}, 1, 0).more() {
+		t.Error("asks nobody")
 	}
 }
 
 // More profiles do not lessen the error of the method, so that is no reason to ask for them.
-func TestPredictShared(t *testing.T) {
+func TestAskingShared(t *testing.T) {
 	w := &wide{half: map[int]float64{50: 4}, shared: 1.9}
-	got, _, err := predict(t.Context(), w, Job{Speedups: []int{50}}, 1, 2.5)
-	if err != nil || len(w.asked) != 1 || got[50].half() < 4 {
-		t.Errorf("asked %v for %v, %v", w.asked, got, err)
+	a := ask(w, Job{Speedups: []int{50}}, 1, 2.5)
+	for a.more() {
+		a.profile(t.Context())
+	}
+	if got := a.effects(); a.err != nil || len(w.asked) != 1 || got[50].half() < 4 {
+		t.Errorf("asked %v for %v, %v", w.asked, got, a.err)
+	}
+}
+
+// Profiles that differ by more than their intervals allow are not known, however narrow those are.
+func TestAskingDiffering(t *testing.T) {
+	n := 0.
+	p := predictorFunc(func(j Job) map[int]Interval {
+		n++
+		far := 8 * (1 - 2*math.Mod(n, 2))
+		return map[int]Interval{50: {-20 + far, -20.5 + far, -19.5 + far, 5, 0}}
+	})
+	a := ask(p, Job{Speedups: []int{50}}, 2, 2.5)
+	for a.more() {
+		a.profile(t.Context())
+	}
+	if got := a.effects()[50]; a.n != profiles || math.Abs(got.Percent+20.4) > .1 || got.half() < 5 || got.half() > 10 {
+		t.Errorf("%d profiles that differ by 16 points: %v", a.n, got)
+	}
+}
+
+type predictorFunc func(Job) map[int]Interval
+
+func (f predictorFunc) Predict(_ context.Context, j Job) (map[int]Interval, error) { return f(j), nil }
+
+// Real edits run before, between and after the profiles.
+func TestByTurns(t *testing.T) {
+	for _, c := range []struct {
+		rounds, least, most int
+		sure                float64
+		wide                float64 // of each profile
+		want                []int   // rounds that were done when a profile began, and at the end
+	}{
+		{6, 2, 0, 0, 1, []int{2, 4, 6}},
+		{5, 1, 0, 0, 1, []int{3, 5}},
+		{0, 2, 0, 0, 1, []int{0, 0, 0}},
+		{6, 2, 0, 2.5, 4, []int{2, 4, 6, 8}},
+		{6, 2, 48, 2.5, 1, []int{8, 16, 48}}, // the edits below are never sure
+	} {
+		// Runs of a program that is not there fail, which takes no time and counts as a round.
+		r := Editor{Dir: t.TempDir(), Rounds: c.rounds, Sure: c.sure, Most: c.most}.start(Programs[0], Programs[0].Sites[0], time.Millisecond, []int{50})
+		var got []int
+		a := ask(predictorFunc(func(Job) map[int]Interval {
+			got = append(got, r.round)
+			return map[int]Interval{50: {-20, -20 - c.wide, -20 + c.wide, 5, 0}}
+		}), Job{Speedups: []int{50}}, c.least, c.sure)
+		byTurns(t.Context(), r, a)
+		if got = append(got, r.round); !slices.Equal(got, c.want) {
+			t.Errorf("%d rounds, %d profiles, sure to %v: %v, want %v", c.rounds, c.least, c.sure, got, c.want)
+		}
+		if _, err := r.edits(); err == nil && c.rounds > 0 {
+			t.Error("runs that failed gave effects")
+		}
 	}
 }
 
@@ -88,12 +151,15 @@ func TestPool(t *testing.T) {
 		return i
 	}
 	for _, c := range []struct{ a, b, want Interval }{
-		{log(-.5, .1), log(-.3, .1), log(-.4, .1/math.Sqrt2)},
-		{log(0, .01), log(1.01, .1), log(.01, .1/math.Sqrt(101))},
+		{log(-.5, .2), log(-.4, .2), log(-.45, .2/math.Sqrt2)},
+		{log(0, .01), log(.0505, .1), log(.0005, .1/math.Sqrt(101))},
+		// Three times their standard errors apart or more: with two of the same width the variance between is that of their difference,
+		// halved, less their own, so the mean's is that over 2, whatever their own is.
+		{log(-.5, .01), log(-.3, .01), log(-.4, normal95*.1)},
 		// Half of .05 by .03 of their own and .04 that is common to both, which stays.
-		{common(-.5, .05, .04), common(-.3, .05, .04), common(-.4, math.Hypot(.03/math.Sqrt2, .04), .04)},
+		{common(-.41, .05, .04), common(-.39, .05, .04), common(-.4, math.Hypot(.03/math.Sqrt2, .04), .04)},
 	} {
-		got := pool(c.a, c.b)
+		got := pool([]Interval{c.a, c.b})
 		if math.Abs(got.Percent-c.want.Percent) > 1e-6 || math.Abs(got.Low-c.want.Low) > 1e-6 || math.Abs(got.High-c.want.High) > 1e-6 || math.Abs(got.Shared-c.want.Shared) > 1e-6 || got.N != 2 {
 			t.Errorf("%v and %v give %v, want %v", c.a, c.b, got, c.want)
 		}

@@ -65,14 +65,17 @@ func (r *Row) judge() {
 		r.Truth, r.TruthFrom = r.Edit.Percent, "real edit"
 	}
 	if r.Predicted != nil {
-		e, c := r.Predicted.Percent-r.Truth, r.Predicted.contains(r.Truth)
-		r.Error, r.Covered = &e, &c
-		a := c
-		if r.TruthFrom == "real edit" {
-			a = agrees(*r.Predicted, *r.Edit)
-		}
-		r.Agrees = &a
+		e, c, a := r.Predicted.Percent-r.Truth, r.Predicted.contains(r.Truth), r.agrees(*r.Predicted)
+		r.Error, r.Covered, r.Agrees = &e, &c, &a
 	}
+}
+
+// agrees reports whether a prediction may be right, with the uncertainty of a truth that was measured itself.
+func (r *Row) agrees(p Interval) bool {
+	if r.TruthFrom == "real edit" {
+		return agrees(p, *r.Edit)
+	}
+	return p.contains(r.Truth)
 }
 
 // agrees reports whether two measured effects may be the same: whether the interval of
@@ -120,6 +123,8 @@ type Summary struct {
 	Spread      float64 `json:"spread"`       // standard deviation of the profiles of a cell about their mean, in points, where there are several
 	Allowed     float64 `json:"allowed"`      // what their intervals allow of that
 	Spreads     int     `json:"spreads"`      // rows that have several
+	Singles     int     `json:"singles"`      // profiles of rows that have several
+	SinglesTrue float64 `json:"singles_true"` // percent of those whose own interval agrees with the truth: what one who profiles once gets
 	EditAgainst float64 `json:"edit_against"` // mean absolute difference of real edits and closed forms where both should agree and nobody disturbed
 	Edits       int     `json:"edits"`        // how many those are
 	CozRows     int     `json:"coz_rows"`
@@ -129,7 +134,7 @@ type Summary struct {
 
 func (r *Results) summarize() {
 	s := Summary{Rows: len(r.Rows)}
-	covered, points := 0, 0
+	covered, points, singles := 0, 0, 0
 	for _, row := range r.Rows {
 		if row.Limit != "" {
 			s.Rows--
@@ -166,6 +171,12 @@ func (r *Results) summarize() {
 			if *row.Covered {
 				points++
 			}
+			for _, p := range row.Profiles {
+				s.Singles++
+				if row.agrees(p) {
+					singles++
+				}
+			}
 		}
 		if v, own := spread(row.Profiles); v > 0 {
 			s.Spreads++
@@ -185,6 +196,9 @@ func (r *Results) summarize() {
 		s.MeanError /= float64(s.Predicted)
 		s.Coverage = 100 * float64(covered) / float64(s.Predicted)
 		s.Points = 100 * float64(points) / float64(s.Predicted)
+	}
+	if s.Singles > 0 {
+		s.SinglesTrue = 100 * float64(singles) / float64(s.Singles)
 	}
 	if s.Sharp > 0 {
 		s.SharpError /= float64(s.Sharp)
@@ -329,6 +343,9 @@ func printSummary(w io.Writer, s Summary) {
 	fmt.Fprintf(w, "    %d rows over %.0f points, %d of them beyond what is uncertain of either\n", s.Over, goalWorst, s.OverSure)
 	fmt.Fprintf(w, "  intervals covering   %5.0f %%       goal %.0f   %s\n", s.Coverage, goalCoverage, mark(s.Coverage >= goalCoverage))
 	fmt.Fprintf(w, "    if the real edits were exact %3.0f %%\n", s.Points)
+	if s.Singles > 0 {
+		fmt.Fprintf(w, "    of single profiles, where a row has several (%d) %3.0f %%\n", s.Singles, s.SinglesTrue)
+	}
 	fmt.Fprintf(w, "  where the truth is known to 5 points (%d rows): mean %.1f points, %d rows over %.0f\n", s.Sharp, s.SharpError, s.SharpOver, goalWorst)
 	if s.Limits > 0 {
 		fmt.Fprintf(w, "  left out: %d rows of documented limits, mean absolute error %.1f points, %d over %.0f\n", s.Limits, s.LimitError, s.LimitOver, goalWorst)

@@ -71,3 +71,20 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// The summary says how many profiles would have been right alone.
+func TestSingles(t *testing.T) {
+	one := func(x float64) Interval { return Interval{x, x - 1, x + 1, 8, 0} }
+	r := Results{Rows: []Row{
+		{Closed: -10, Ideal: true, Predicted: &Interval{-10, -12, -8, 8, 0}, Profiles: []Interval{one(-8), one(-10.5), one(-11.5), one(-9.5)}},
+		{Closed: -10, Ideal: true, Predicted: &Interval{-10, -12, -8, 8, 0}},
+		{Closed: -10, Edit: &Interval{-12, -15, -9, 5, 0}, Predicted: &Interval{-10, -12, -8, 8, 0}, Profiles: []Interval{one(-8), one(-9.5)}},
+	}}
+	for i := range r.Rows {
+		r.Rows[i].judge()
+	}
+	r.summarize()
+	if s := r.Summary; s.Singles != 6 || s.SinglesTrue != 50 {
+		t.Errorf("%d singles, %v %% right; want 6 and 50", s.Singles, s.SinglesTrue)
+	}
+}
