@@ -24,14 +24,20 @@ type Program struct {
 	Long  bool   // arrivals are random: twice the time for the same precision
 	Limit string // what of it headway documents that it cannot see; the goals leave it out
 	Far   bool   // it talks to another process, which is part of what is measured
+	Two   bool   // it waits in one system call for what another has begun
 }
 
 // limit is why the goals leave the program out at this step; "" if they do not.
 func (p Program) limit(step time.Duration) string {
-	if p.Limit == "" && p.Far && step < ms1 {
+	switch {
+	case p.Limit != "" || step >= ms1:
+		return p.Limit
+	case p.Far:
 		return "another process: how often it sleeps changes with how soon it is asked, waking it takes as long as the step, and nothing there is virtual"
+	case p.Two:
+		return "a wait that another system call began: what is paid between the two is taken from the wait, microseconds that are a part of such a step"
 	}
-	return p.Limit
+	return ""
 }
 
 // Site is a function whose cost is varied. Time is the time per operation (or mean
@@ -163,6 +169,8 @@ var Programs = []Program{
 
 	// Three operations take a + .9: two processors are enough for three goroutines that each want one for a quarter of the time.
 	{Name: "syscalls", Does: "three goroutines: A .3, then wait .9 in a system call", Steps: allSteps, Ideal: ms1,
+		Sites: []Site{siteA(func(left float64) float64 { return (.3*left + .9) / 3 })}},
+	{Name: "syscalls-two", Two: true, Does: "the same, waiting in one system call for what another has begun", Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.3*left + .9) / 3 })}},
 
 	// While one asks the peer the other works, if it has not to wait for its own answer: two operations take a + .9, or, on

@@ -163,11 +163,8 @@ var simulated = map[string]func(w *world, a, b float64){
 	"compute-sleep": simWait(.5),
 	"peer-inside":   simWait(.5),
 	"peer-process":  simWait(.5),
-	"syscalls": func(w *world, a, b float64) {
-		for range 3 {
-			simWait(.9)(w, a, b)
-		}
-	},
+	"syscalls":      simThree,
+	"syscalls-two":  simThree,
 	"peer-process-two": func(w *world, a, b float64) {
 		simWait(.9)(w, a, b)
 		simWait(.9)(w, a, b)
@@ -316,6 +313,12 @@ func simForkjoin(w *world, a, b float64) {
 		p.join(func(p *proc) { p.work(a) }, func(p *proc) { p.work(b) })
 		p.progress()
 	}))
+}
+
+func simThree(w *world, a, b float64) {
+	for range 3 {
+		simWait(.9)(w, a, b)
+	}
 }
 
 func simWait(wait float64) func(w *world, a, b float64) {

@@ -14,6 +14,7 @@ import (
 func init() {
 	add("compute-sleep", 0, computeSleep)
 	add("syscalls", 0, syscalls)
+	add("syscalls-two", 0, syscallsTwo)
 	add("signal", 0, signals)
 	add("ticker", 0, ticker)
 	add("select-guard", 0, selectGuard)
@@ -31,9 +32,34 @@ func computeSleep(c harness.Config) {
 	}
 }
 
-// syscalls is three goroutines that do A (.3) and wait .9 in a system call, as for a disk. (In one that reads a timer's descriptor: the
-// kernel may end a sleep 50 us late, and then two at a time, which is a whole step.)
+// syscalls is three goroutines that do A (.3) and wait .9 in a system call, as for a disk. The kernel may end a sleep 50 us late, and
+// then two at a time, which is a whole step, so it is told to be exact for the time of the call.
 func syscalls(c harness.Config) {
+	na, wait := c.A(.3), unix.NsecToTimespec(int64(c.Time(.9)))
+	for range 3 {
+		go func() {
+			for {
+				siteA(na)
+				slack(1)
+				for left := wait; unix.Nanosleep(&left, &left) == unix.EINTR; {
+				}
+				slack(0)
+				progress()
+			}
+		}()
+	}
+	select {}
+}
+
+// slack says how late, in ns, the kernel may end this thread's sleeps; 0: as ever.
+func slack(ns uintptr) {
+	if _, _, err := unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, ns, 0); err != 0 {
+		fatal(err)
+	}
+}
+
+// syscallsTwo is the same where one system call begins what another waits for: it sets a timer, and reads the timer's descriptor.
+func syscallsTwo(c harness.Config) {
 	na, wait := c.A(.3), c.Time(.9)
 	for range 3 {
 		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
