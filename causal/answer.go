@@ -147,6 +147,9 @@ func (r *runner) report() *report.Report {
 		ns, times = r.proc.block.Paid()
 		rep.Environment.More["delays"] = fmt.Sprintf("%d, together %.1f s", times, float64(ns)/1e9)
 	}
+	if o.Placebo {
+		r.placebo(rep)
+	}
 	return rep
 }
 

@@ -52,6 +52,9 @@ type Options struct {
 	// Open is whether clients outside the process send by a schedule of their own (an open workload) and do not wait for an
 	// answer before they ask again (a closed one). Each of their connections has to carry one request at a time.
 	Open bool
+	// Placebo has everything delayed evenly by the part of the time that a speed-up says, instead of what is not in a site. That
+	// should change nothing, so what the report says is how wrong profiles of this program are. Sites only say what is marked.
+	Placebo bool
 
 	Stdout, Stderr io.Writer // the program's own output
 	// Events is told the progress of the profile, from one goroutine; nil is allowed. The phases are "list", "build",

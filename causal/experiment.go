@@ -26,7 +26,8 @@ type cell struct {
 	slept   []float64 // how often a second threads went to sleep in the baselines of each pair, where that is known
 	insert  []float64 // the part of each change's time that was inserted
 	stuck   int       // experiments in which no virtual time was left
-	silent  int       // experiments in or beside which there was no progress
+	placebo bool
+	silent  int // experiments in or beside which there was no progress
 	effects []effect.Effect
 	own     []effect.Effect // the same without the error of the method: what more pairs narrow
 }
@@ -104,7 +105,7 @@ func (r *runner) experiments(ctx context.Context) error {
 	r.trial = t
 	for _, s := range r.sites {
 		for _, d := range r.o.Speedups {
-			t.cells = append(t.cells, &cell{site: s, speedup: d, base: make([][]float64, len(r.metrics)), changed: make([][]float64, len(r.metrics))})
+			t.cells = append(t.cells, &cell{site: s, speedup: d, placebo: r.o.Placebo, base: make([][]float64, len(r.metrics)), changed: make([][]float64, len(r.metrics))})
 		}
 	}
 	r.proc.block.SetOn(true)

@@ -28,7 +28,12 @@ func methodError(slept, inserted float64) float64 {
 }
 
 // method is the error of the method in a cell's effects.
-func (c *cell) method() float64 { return methodError(mean(c.slept), mean(c.insert)) }
+func (c *cell) method() float64 {
+	if c.placebo {
+		return 0 // it is what is measured
+	}
+	return methodError(mean(c.slept), mean(c.insert))
+}
 
 // slept is how often a second threads went to sleep in all baselines; NaN where that is not known.
 func (t *trial) slept() float64 {

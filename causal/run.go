@@ -77,6 +77,12 @@ func defaults(o Options) Options {
 	}
 	if len(o.Speedups) == 0 {
 		o.Speedups = []int{25, 50, 75, 100}
+		if o.Placebo {
+			o.Speedups = []int{25, 50}
+		}
+	}
+	if o.Placebo && len(o.Sites) == 0 {
+		o.Top = 1
 	}
 	if o.Duration == 0 {
 		o.Duration = time.Minute
@@ -102,6 +108,9 @@ func check(o *Options) error {
 	for _, s := range o.Speedups {
 		if s < 1 || s > 100 {
 			return usage.Errorf("--speedups: %d is not between 1 and 100", s)
+		}
+		if o.Placebo && s > MostPlacebo {
+			return usage.Errorf("--speedups: with --placebo, %d %% would leave the program no time; %d at most", s, MostPlacebo)
 		}
 	}
 	if o.Duration < time.Second {

@@ -104,8 +104,12 @@ func (w *window) fewest() uint64 {
 // site (0) has the smallest weight there is instead of none: its marks read the
 // clock just as in the experiment, so what that costs is not taken for an effect.
 func (r *runner) set(s *site, speedup int) {
-	r.weights(s, speedup)
 	b := r.proc.block
+	if r.o.Placebo {
+		b.SetPlacebo(int64(speedup) * control.One / 100)
+		speedup = 0
+	}
+	r.weights(s, speedup)
 	debt := b.Debt(control.Now())
 	r.inserted = time.Duration(debt - r.lastDebt)
 	if r.o.Open {

@@ -245,8 +245,13 @@ func disturb(b *control.Block, marked bool, stop <-chan struct{}) {
 				}
 				b.SetWeight(id, w)
 			}
-		case !marked && on:
-			b.AddDebt(int64(500 * time.Microsecond))
+		case !marked && on != was:
+			was = on
+			w := int64(0)
+			if on {
+				w = control.One / 4
+			}
+			b.SetPlacebo(w)
 		}
 		b.Samples()
 	}

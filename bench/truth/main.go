@@ -88,6 +88,7 @@ type options struct {
 	cells    bool
 	verbose  bool
 	awake    bool
+	placebo  bool
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -111,6 +112,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.StringVar(&o.jsonFile, "json", "", "write the results here, after every cell")
 	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
 	fs.BoolVar(&o.awake, "awake", true, "keep idle processors from sleeping, so that no wake-up takes longer than a step")
+	fs.BoolVar(&o.placebo, "placebo", false, "delay everything evenly instead of what is not the site: the truth is 0, and what is predicted is the error of the method (headway profile --placebo)")
 	fs.BoolVar(&o.verbose, "v", false, "show how each profile proceeds")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -136,6 +138,12 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		}
 		if !set["rounds"] {
 			o.rounds = 3
+		}
+	}
+	if o.placebo {
+		o.rounds, o.coz = 0, "off" // there is nothing to shorten
+		if !set["speedups"] {
+			*speedups = "25,50"
 		}
 	}
 	if fs.NArg() > 0 {
@@ -202,6 +210,9 @@ func (o options) plan() []Cell {
 			for _, s := range p.Sites {
 				if o.site == "" || o.site == s.Edit {
 					cells = append(cells, Cell{p, s, step})
+					if o.placebo {
+						break // it is the same for each
+					}
 				}
 			}
 		}
@@ -234,7 +245,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	}
 	cells := o.plan()
 	if o.cells {
-		listCells(stdout, cells, o.speedups)
+		listCells(stdout, cells, o)
 		return 0
 	}
 	fail := func(err error) int {
@@ -299,6 +310,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	if i, err := limits.Interrupted(time.Second); err == nil {
 		results.Interrupted = &i
 	}
+	if o.placebo {
+		fmt.Fprintln(stdout, "A placebo: everything is delayed evenly by d% of the time, so the truth is 0.")
+	}
 	header(stdout, results)
 	for _, c := range cells {
 		rows, err := measure(ctx, c, o, editor, predictor, cozzer, cozNote)
@@ -336,6 +350,11 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		rows[i] = Row{Program: c.program.Name, Step: c.step.String(), Site: c.site.Name, Speedup: d, Metric: c.program.metric(),
 			Closed: c.site.Closed(float64(d)), Ideal: c.step >= c.program.Ideal, Limit: c.program.limit(c.step), CozNote: cozNote, Load: load()}
 	}
+	if o.placebo {
+		for i := range rows {
+			rows[i].Closed, rows[i].Ideal = 0, true
+		}
+	}
 	var failed error
 	note := func(what string, err error) {
 		failed = err
@@ -344,7 +363,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		}
 	}
 	real := e.start(c.program, c.site, c.step, o.speedups)
-	asked := ask(p, Job{c.program, c.site, c.step, e.Iters, o.speedups, o.duration, 1}, o.profiles, o.sure)
+	asked := ask(p, Job{c.program, c.site, c.step, e.Iters, o.speedups, o.duration, 1, o.placebo}, o.profiles, o.sure)
 	if c.program.Long {
 		asked.job.Duration *= 2
 	}

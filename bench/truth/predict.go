@@ -26,6 +26,7 @@ type Job struct {
 	Speedups []int
 	Duration time.Duration
 	Seed     uint64
+	Placebo  bool
 }
 
 // Predictor says what a site's speed-ups would do without shortening it. It may return
@@ -156,6 +157,7 @@ func (p profiler) Predict(ctx context.Context, j Job) (map[int]Interval, error) 
 		Runs:     p.runs,
 		Open:     j.Program.Open,
 		Seed:     j.Seed,
+		Placebo:  j.Placebo,
 		Stdout:   io.Discard,
 		Stderr:   &stderr,
 	}
@@ -171,7 +173,11 @@ func (p profiler) Predict(ctx context.Context, j Job) (map[int]Interval, error) 
 	effects := map[int]Interval{}
 	if r != nil {
 		var readErr error
-		if effects, readErr = effectsOf(r, j.Site.Name, j.Program.Latency); err == nil {
+		site := j.Site.Name
+		if j.Placebo {
+			site = "placebo"
+		}
+		if effects, readErr = effectsOf(r, site, j.Program.Latency); err == nil {
 			err = readErr
 		}
 	}

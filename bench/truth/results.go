@@ -360,10 +360,14 @@ func printSummary(w io.Writer, s Summary) {
 	}
 }
 
-func listCells(w io.Writer, cells []Cell, speedups []int) {
+func listCells(w io.Writer, cells []Cell, o options) {
 	for _, c := range cells {
 		fmt.Fprintf(w, "%-26s %-5s %-11s", c.program.Name, c.step, c.site.Name)
-		for _, d := range speedups {
+		for _, d := range o.speedups {
+			if o.placebo {
+				fmt.Fprintf(w, "  %d%%: 0", d)
+				continue
+			}
 			f := "%d%%: %+.1f"
 			if c.step < c.program.Ideal {
 				f = "%d%%: (%+.1f)"

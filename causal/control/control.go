@@ -101,6 +101,36 @@ func (b *Block) SetWeight(id int, w int32) {
 // AddDebt delays the whole program by ns, as if something outside had been sped up.
 func (b *Block) AddDebt(ns int64) { b.signed(offExt).Add(ns) }
 
+// SetPlacebo has everything delayed evenly by w, in 1/65536 of the time; 0 ends that. It is as if a thread on none of the program's
+// processors were in a site all the time: no part of the program is faster than another, so in virtual time it should not notice.
+func (b *Block) SetPlacebo(w int64) {
+	const at = offAwayAt + (maxAway-1)*atAwayNext // the program leaves the last to the controller
+	since := b.signed(at + atAwaySince)
+	if since.Load() != 0 {
+		high := raised(b.signed(at+atAwayBase).Load(), since.Load(), b.signed(at+atAwayW).Load(), Now())
+		for a := b.signed(offAway); ; {
+			if old := a.Load(); old >= high || a.CompareAndSwap(old, high) {
+				break
+			}
+		}
+		since.Store(0)
+		b.signed(offAways).Add(-nowhere)
+	}
+	if w != 0 {
+		b.signed(offAways).Add(nowhere)
+		now := Now()
+		b.signed(at + atAwayW).Store(w)
+		b.signed(at + atAwayBase).Store(b.Debt(now) - b.signed(offExt).Load())
+		since.Store(now)
+	}
+}
+
+// nowhere counts an account at offAways that is on no processor: nobody has stood in line behind that.
+const nowhere = 1 << 32
+
+// raised is a debt that was base at the start of a segment of weight w.
+func raised(base, since, w, now int64) int64 { return base + max(0, now-since)*w>>16 }
+
 // SetOpen says that clients on the outside keep a schedule of their own (an open workload): they do not wait for answers.
 func (b *Block) SetOpen(open bool) { b.flag(flagOpen, open) }
 
@@ -121,13 +151,12 @@ func Now() int64 {
 
 // Debt is the global debt in ns at time now: the highest count of a P that there has been.
 func (b *Block) Debt(now int64) int64 {
-	raised := func(base, since, w int64) int64 { return base + max(0, now-since)*w>>16 }
 	debt := b.signed(offAway).Load()
 	if b.word(offAways).Load() != 0 {
 		for i := 0; i < maxAway; i++ {
 			at := offAwayAt + i*atAwayNext
 			if since := b.signed(at + atAwaySince).Load(); since != 0 {
-				debt = max(debt, raised(b.signed(at+atAwayBase).Load(), since, b.signed(at+atAwayW).Load()))
+				debt = max(debt, raised(b.signed(at+atAwayBase).Load(), since, b.signed(at+atAwayW).Load(), now))
 			}
 		}
 	}
@@ -140,7 +169,7 @@ func (b *Block) Debt(now int64) int64 {
 			if q&1 == 0 && q == seq.Load() || try > 1e5 {
 				debt = max(debt, high)
 				if since != 0 {
-					debt = max(debt, raised(base, since, w))
+					debt = max(debt, raised(base, since, w, now))
 				}
 				break
 			}

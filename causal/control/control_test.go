@@ -176,6 +176,30 @@ func TestDebt(t *testing.T) {
 	}
 }
 
+// A placebo raises the debt from what it is, by its part of the time, and what it has raised stays.
+func TestPlacebo(t *testing.T) {
+	b := newBlock(t, t.TempDir())
+	b.word(offProcs).Store(1)
+	b.AddDebt(1000)
+	b.signed(offP + 8).Store(50)
+	for _, w := range []int64{One / 2, One / 4} {
+		from, debt := Now(), b.Debt(Now())
+		b.SetPlacebo(w)
+		if now := Now(); b.word(offAways).Load() != nowhere || b.Debt(now) < debt || b.Debt(now) > debt+(now-from)*w/One {
+			t.Errorf("the debt was %d and is %d after %d ns", debt, b.Debt(now), now-from)
+		}
+		if now := Now(); b.Debt(now+1000*One)-b.Debt(now) != 1000*w {
+			t.Errorf("in %d ns it rises by %d, want %d", 1000*One, b.Debt(now+1000*One)-b.Debt(now), 1000*w)
+		}
+	}
+	before := b.Debt(Now())
+	b.SetPlacebo(0)
+	after := b.Debt(Now())
+	if after < before || b.Debt(Now()+1e9) != after || b.word(offAways).Load() != 0 {
+		t.Errorf("the debt was %d, is %d at the end, and %d a second later", before, after, b.Debt(Now()+1e9))
+	}
+}
+
 // A reader that meets a writer halfway waits for it, if not for ever: a reading
 // that took long, because the writer was halted, may be anything.
 func TestSequence(t *testing.T) {

@@ -67,6 +67,10 @@ between: which thread came to which processor, where its data lies. --runs 4 sta
 program at least four times, so that this averages out, and is in the intervals. Clients outside
 have to connect again.
 
+How far to trust it on your program? --placebo runs the same experiments with delays that
+everything shares, the chosen code too, which should change nothing: what it shows is the
+method's own error, at 25 and 50 % of the time if --speedups does not say otherwise.
+
 Flags for go build follow --build, as many in one argument as you like; quote
 what contains blanks; or give --build again:
 
@@ -81,6 +85,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
   headway profile --by line --include '^example.org/server' --duration 5m ./cmd/server
   headway profile --open ./cmd/server
   headway profile --runs 4 --throughput main.step --awake ./cmd/pipeline
+  headway profile --placebo ./cmd/server
   headway profile --site runtime.newstack --speedups 10,20,40,80 ./examples/http2
   headway profile --test --throughput 'testing.(*B).Loop' ./codec -- -test.run='^$' -test.bench=Decode
   headway profile --format json --html "" ./cmd/server | jq .answer`,
@@ -101,6 +106,9 @@ failed or was interrupted, 2 if the command line was wrong.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Package, o.Args = args[0], args[1:]
 			o.Include, o.Exclude = include.Regexp, exclude.Regexp
+			if o.Placebo && !c.Flags().Changed("speedups") {
+				o.Speedups = nil
+			}
 			if err := checkNumbers(c, o); err != nil {
 				return err
 			}
@@ -161,6 +169,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
 	f.IntVar(&o.Runs, "runs", 1, "spread the experiments over `N` processes of the program or more, one after the other")
 	f.Uint64Var(&o.Seed, "seed", 1, "`NUMBER` that decides the order of the experiments")
 	f.BoolVar(&o.Open, "open", false, "clients outside send by a schedule of their own, and wait for no answer")
+	f.BoolVar(&o.Placebo, "placebo", false, "delay everything evenly, which should change nothing: how far off are effects of this program?")
 	f.BoolVar(&stayAwake, "awake", false, "keep idle processors from sleeping: sharper where work is shorter than a wake-up")
 	f.BoolVar(&o.Test, "test", false, "profile the package's tests or benchmarks")
 	f.StringArrayVar(&build, "build", nil, "`FLAGS` for go build (repeatable)")
@@ -180,14 +189,19 @@ func checkNumbers(c *cobra.Command, o causal.Options) error {
 		return usagef("--runs %d: want 1 to 100", o.Runs)
 	case o.Window < 0 || o.Window > o.Duration:
 		return usagef("--window %v: want no more than --duration %v", o.Window, o.Duration)
-	case len(o.Speedups) == 0:
+	case len(o.Speedups) == 0 && !o.Placebo:
 		return usagef("--speedups: want at least one")
+	case o.Placebo && (len(o.Sites) > 0 || c.Flags().Changed("top")):
+		return usagef("--placebo delays everything alike: it has no use for --site or --top")
 	case len(o.Sites) > 0 && c.Flags().Changed("top"):
 		return usagef("--site says which sites to try; --top has nothing to choose")
 	}
 	for _, s := range o.Speedups {
 		if s < 1 || s > 100 {
 			return usagef("--speedups %d: want 1 to 100 percent; 0 is always tried as the baseline", s)
+		}
+		if o.Placebo && s > causal.MostPlacebo {
+			return usagef("--speedups %d: with --placebo want %d percent at most, or the program has no time left", s, causal.MostPlacebo)
 		}
 	}
 	return nil
