@@ -13,6 +13,9 @@ const (
 	evenly    = "placebo"
 )
 
+// delayed is the parameter of its cases, in percent of the time.
+const delayed = "delayed"
+
 // MostPlacebo is the most, in percent of the time, that everything can be delayed evenly: the program needs the rest.
 const MostPlacebo = 90
 
@@ -31,12 +34,12 @@ func (r *runner) placebo(rep *report.Report) {
 	for i := range rep.Cases {
 		c := &rep.Cases[i]
 		c.Group, c.Name = evenly, "as it is"
+		c.Params = map[string]float64{delayed: c.Params["speedup"]}
 		if !c.Baseline {
-			c.Name = fmt.Sprintf("delayed by %.0f%% of the time", c.Params["speedup"])
+			c.Name = fmt.Sprintf("delayed by %.0f%% of the time", c.Params[delayed])
 		}
 		for name, e := range c.Effects {
-			none := 0.
-			e.Expected = &none
+			e.Expected = nil // no profile says anything of this
 			c.Effects[name] = e
 		}
 	}
@@ -56,13 +59,15 @@ func placeboWords(rep *report.Report, metrics []*metric) string {
 			}
 			hidden = max(hidden, -e.Low, e.High)
 			if e.Real && (most == nil || math.Abs(e.Percent) > math.Abs(most.Percent)) {
-				most, what, at = &e, m.what(), c.Params["speedup"]
+				most, what, at = &e, m.what(), c.Params[delayed]
 			}
 		}
 	}
 	switch {
 	case hidden == 0:
 		return "Too few experiments to say: give it more time (--duration)."
+	case most == nil && hidden > 5:
+		return fmt.Sprintf("Delays that everything shares change nothing that was seen, but up to %.0f%% would have stayed hidden in the noise: give it more time (--duration), a quieter machine, or --awake.", hidden)
 	case most == nil:
 		return fmt.Sprintf("Delays that everything shares change nothing, as it should be: an effect of more than %.1f%% would have been seen.", hidden)
 	}

@@ -12,7 +12,7 @@ import (
 func TestPlaceboWords(t *testing.T) {
 	metrics := []*metric{{name: "main.step"}}
 	at := func(d, percent, low, high float64, real bool) report.Case {
-		return report.Case{Params: map[string]float64{"speedup": d}, Effects: map[string]report.Effect{"main.step": {Percent: percent, Low: low, High: high, Real: real}}}
+		return report.Case{Params: map[string]float64{"delayed": d}, Effects: map[string]report.Effect{"main.step": {Percent: percent, Low: low, High: high, Real: real}}}
 	}
 	for _, c := range []struct {
 		cases []report.Case
@@ -20,6 +20,7 @@ func TestPlaceboWords(t *testing.T) {
 	}{
 		{nil, "Too few experiments"},
 		{[]report.Case{at(25, .5, -1, 2, false), at(50, -1, -3.25, 1.5, false)}, "change nothing, as it should be: an effect of more than 3.2%"},
+		{[]report.Case{at(25, .5, -1, 2, false), at(50, 50, 8, 130, false)}, "up to 130% would have stayed hidden"},
 		{[]report.Case{at(25, 3, 1, 5, true), at(50, -7, -9, -5, true)}, "with 50% of the time time per main.step is 7.0% (5.0 to 9.0) shorter"},
 		{[]report.Case{at(25, 3, 1, 5, true), at(50, -7, -19, 5, false)}, "with 25% of the time time per main.step is 3.0% (1.0 to 5.0) longer"},
 	} {
@@ -41,7 +42,7 @@ func TestPlacebo(t *testing.T) {
 	}
 	for _, c := range rep.Cases {
 		for _, e := range c.Effects {
-			if e.Percent < -20 || e.Percent > 20 || *e.Expected != 0 || e.Shared != 0 {
+			if e.Percent < -20 || e.Percent > 20 || c.Params["delayed"] != 50 || e.Shared != 0 {
 				t.Errorf("%s: %+v", c.Name, e)
 			}
 		}

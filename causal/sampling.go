@@ -80,7 +80,7 @@ func (r *runner) shares() {
 	if len(r.dropped) > 0 {
 		r.warn("too small and too widely spread to try: %s", strings.Join(r.dropped, ", "))
 	}
-	if r.foreign() {
+	if r.foreign() && !r.o.Placebo {
 		r.warn("all sites are in the standard library: --cum --include with a part of the program's own names tries what calls them")
 	}
 	if r.lost > 0 {

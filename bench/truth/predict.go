@@ -204,7 +204,11 @@ func effectsOf(r *report.Report, site string, latency bool) (map[int]Interval, e
 		if metric.Better == "higher" {
 			i = Interval{inverse(e.Percent), inverse(e.High), inverse(e.Low), e.N, 100 * i.shared() * (1 + inverse(e.Percent)/100)}
 		}
-		effects[int(math.Round(c.Params["speedup"]))] = i
+		at, ok := c.Params["speedup"]
+		if !ok {
+			at = c.Params["delayed"] // a placebo
+		}
+		effects[int(math.Round(at))] = i
 	}
 	if len(effects) == 0 {
 		return effects, fmt.Errorf("the report has no effect of %s on %s", site, metric.Name)
