@@ -7,14 +7,11 @@ import (
 	"github.com/headway-lab/headway/report"
 )
 
-// The verdict on a placebo that has an effect, and what its only group is called.
 const (
-	Disturbed = "not as it should be"
-	evenly    = "placebo"
+	disturbed = "not as it should be" // the verdict on a placebo that has an effect
+	evenly    = "placebo"             // what its only group is called
+	delayed   = "delayed"             // the parameter of its cases, in percent of the time
 )
-
-// delayed is the parameter of its cases, in percent of the time.
-const delayed = "delayed"
 
 // MostPlacebo is the most, in percent of the time, that everything can be delayed evenly: the program needs the rest.
 const MostPlacebo = 90
@@ -28,7 +25,7 @@ func (r *runner) placebo(rep *report.Report) {
 		g := &rep.Groups[i]
 		g.Name, g.Source, g.Notes, g.Values = evenly, nil, nil, nil
 		if g.Verdict != NoEffect && g.Verdict != TooFew {
-			g.Verdict = Disturbed
+			g.Verdict = disturbed
 		}
 	}
 	for i := range rep.Cases {

@@ -1,6 +1,7 @@
 package causal
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestPlaceboWords(t *testing.T) {
 	}
 }
 
-// Delays that everything shares are not noticed: a program that did not stand still for them would seem twice as fast.
+// Delays that everything shares are paid, and not noticed.
 func TestPlacebo(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("builds and profiles a program")
@@ -39,6 +40,11 @@ func TestPlacebo(t *testing.T) {
 	rep := profile(t, Options{Dir: "loop", Throughput: []string{"main.step"}, Placebo: true, Duration: 9 * time.Second})
 	if len(rep.Groups) != 1 || rep.Groups[0].Name != "placebo" || rep.Environment.More["placebo"] == "" || !strings.HasPrefix(rep.Question, "Do delays alone") {
 		t.Errorf("%q: groups %+v", rep.Question, rep.Groups)
+	}
+	var n int
+	var seconds float64
+	if _, err := fmt.Sscanf(rep.Environment.More["delays"], "%d, together %f s", &n, &seconds); err != nil || seconds < .2 {
+		t.Errorf("delayed %q: %v", rep.Environment.More["delays"], err)
 	}
 	for _, c := range rep.Cases {
 		for _, e := range c.Effects {
@@ -54,7 +60,11 @@ func TestPlaceboOptions(t *testing.T) {
 	if err := check(&o); err != nil || o.Top != 1 || len(o.Speedups) != 2 {
 		t.Errorf("%v: %+v", err, o)
 	}
-	o.Speedups = []int{25, 95}
+	o.Sites = []string{"main.a", "main.b"}
+	if err := check(&o); err == nil || !strings.Contains(err.Error(), "--site") {
+		t.Errorf("two sites give %v", err)
+	}
+	o.Sites, o.Speedups = nil, []int{25, 95}
 	if err := check(&o); err == nil || !strings.Contains(err.Error(), "95") {
 		t.Errorf("95 %% gives %v", err)
 	}

@@ -119,6 +119,9 @@ func check(o *Options) error {
 	if o.Runs < 0 || o.Runs > 100 {
 		return usage.Errorf("--runs: %d is not between 1 and 100", o.Runs)
 	}
+	if o.Placebo && len(o.Sites) > 1 {
+		return usage.Errorf("--site: a placebo delays everything alike, so it has use for one at most")
+	}
 	if o.Package == "" {
 		return usage.Errorf("no package given")
 	}

@@ -71,8 +71,11 @@ func (a *asking) profile(ctx context.Context) {
 	a.job.Seed++
 	if a.n >= a.least {
 		a.job.Speedups = slices.DeleteFunc(slices.Clone(a.job.Speedups), func(d int) bool {
+			if len(a.each[d]) == 0 || a.sure == 0 {
+				return true
+			}
 			e := pool(a.each[d])
-			return len(a.each[d]) == 0 || a.sure == 0 || e.own()*(100+e.Percent) <= a.sure
+			return e.own()*(100+e.Percent) <= a.sure
 		})
 	}
 }

@@ -116,6 +116,9 @@ failed or was interrupted, 2 if the command line was wrong.`,
 			if o.BuildFlags, err = splitFlags(build); err != nil {
 				return err
 			}
+			if o.Placebo && out.format == classic {
+				return usagef("--format %s has columns for sites, of which --placebo has none; want table or json", classic)
+			}
 			if err := out.check(); err != nil {
 				return err
 			}
