@@ -23,22 +23,22 @@ type Program struct {
 	Open  bool   // clients outside send by a schedule of their own
 	Long  bool   // arrivals are random: twice the time for the same precision
 	Limit string // what of it headway documents that it cannot see; the goals leave it out
-	Far   bool   // it talks to another process, which is part of what is measured
-	Two   bool   // it waits in one system call for what another has begun
+	Short string // the same, but only below a millisecond
 }
 
 // limit is why the goals leave the program out at this step; "" if they do not.
 func (p Program) limit(step time.Duration) string {
-	switch {
-	case p.Limit != "" || step >= ms1:
-		return p.Limit
-	case p.Far:
-		return "another process: how often it sleeps changes with how soon it is asked, waking it takes as long as the step, and nothing there is virtual"
-	case p.Two:
-		return "a wait that another system call began: what is paid between the two is taken from the wait, microseconds that are a part of such a step"
+	if p.Limit == "" && step < ms1 {
+		return p.Short
 	}
-	return ""
+	return p.Limit
 }
+
+// Why the goals leave programs out at steps below a millisecond.
+const (
+	far = "another process: how often it sleeps changes with how soon it is asked, waking it takes as long as the step, and nothing there is virtual"
+	two = "a wait that another system call began: what is paid between the two is taken from the wait, microseconds that are a part of such a step"
+)
 
 // Site is a function whose cost is varied. Time is the time per operation (or mean
 // latency) in steps when only the fraction left of the site's work is left.
@@ -104,7 +104,7 @@ var Programs = []Program{
 	// The wait does not shrink: a + wait.
 	{Name: "compute-sleep", Does: "A 5, then sleep 5", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 	{Name: "peer-inside", Does: "A 5, then wait 5 for a TCP peer in the process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
-	{Name: "peer-process", Far: true, Does: "A 5, then wait 5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "peer-process", Short: far, Does: "A 5, then wait 5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 
 	// Stages run at the same time; in the long run the slower one sets the pace, with
 	// any buffer.
@@ -155,37 +155,37 @@ var Programs = []Program{
 	// long step, because the timer rounds shorter gaps to a millisecond.
 	{Name: "open-loop-latency", Does: "the same: mean latency", Run: "open-loop", Latency: true, Long: true, Steps: allSteps, Ideal: ms10,
 		Sites: []Site{siteA(md1)}},
-	{Name: "open-loop-connections-latency", Far: true, Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
+	{Name: "open-loop-connections-latency", Short: far, Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
 		Open: true, Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
 	{Name: "open-loop-process-latency", Does: "the same with all of them on one connection", Run: "open-loop-process", Latency: true, Long: true,
 		Limit: "a client outside that sends by a schedule of its own, several requests at once on one connection", Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
 
 	// The client waits .4 between an answer and its next request: a + b + .4.
-	{Name: "client-process", Far: true, Does: "A .4 and B .2 for a client in another process that waits .4", Steps: allSteps, Ideal: ms1,
+	{Name: "client-process", Short: far, Does: "A .4 and B .2 for a client in another process that waits .4", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
-	{Name: "client-process-reader", Far: true, Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-reader", Short: far, Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
 	// Three operations take a + .9: two processors are enough for three goroutines that each want one for a quarter of the time.
 	{Name: "syscalls", Does: "three goroutines: A .3, then wait .9 in a system call", Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.3*left + .9) / 3 })}},
-	{Name: "syscalls-two", Two: true, Does: "the same, waiting in one system call for what another has begun", Steps: allSteps, Ideal: ms1,
+	{Name: "syscalls-two", Short: two, Does: "the same, waiting in one system call for what another has begun", Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.3*left + .9) / 3 })}},
 
 	// While one asks the peer the other works, if it has not to wait for its own answer: two operations take a + .9, or, on
 	// one processor, 2a if that is more.
-	{Name: "peer-process-two", Far: true, Does: "two goroutines on one processor: A .3, then ask a peer in another process that needs .9", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "peer-process-two", Short: far, Does: "two goroutines on one processor: A .3, then ask a peer in another process that needs .9", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return max(.3*left, (.3*left+.9)/2) })}},
 
 	// One processor, always with a request in hand, unless the client, who needs .2 for each, is slower.
-	{Name: "client-process-limit", Far: true, Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-limit", Short: far, Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return max(a+b, .2) })},
 
 	// Three clients, each with a cycle of a + .75; the processor has time for all of them.
-	{Name: "client-process-packets", Far: true, Does: "A .25 on one processor for three clients of one UDP socket, each of which waits .75", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-packets", Short: far, Does: "A .25 on one processor for three clients of one UDP socket, each of which waits .75", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
-	{Name: "client-process-packets-both", Far: true, Does: "the same with one of the three in this process, which sleeps", Procs: 1,
+	{Name: "client-process-packets-both", Short: far, Does: "the same with one of the three in this process, which sleeps", Procs: 1,
 		Limit: "one socket for packets from within and from outside: one from outside that is early keeps the reader from those behind it",
 		Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // work is what the two sites do in a step, read off the programs' sources.
@@ -113,5 +114,21 @@ func TestTableNamesRealPrograms(t *testing.T) {
 	slices.Sort(table)
 	if table = slices.Compact(table); !slices.Equal(real, table) {
 		t.Errorf("programs\n%v\nbut the table has\n%v", real, table)
+	}
+}
+
+func TestLimitOfStep(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		step    time.Duration
+		limited bool
+	}{
+		{"syscalls-two", 50 * time.Microsecond, true}, {"syscalls-two", ms1, false}, {"syscalls", 50 * time.Microsecond, false},
+		{"peer-process", 50 * time.Microsecond, true}, {"peer-process", ms1, false},
+		{"open-loop-process-latency", ms1, true}, {"open-loop-process-latency", ms10, true},
+	} {
+		if got := find(t, c.program).limit(c.step); (got != "") != c.limited {
+			t.Errorf("%s at %v: limit %q", c.program, c.step, got)
+		}
 	}
 }
