@@ -88,8 +88,10 @@ var edits = map[string][]edit{
 		{"proc.go", "\tgp.waitsince = 0\n\n\tif sched.stopwait == freezeStopWait {\n", "\tgp.waitsince = 0\n\tif !headwayIdle {\n\t\tsystemstack(headwaySyscallEnds)\n\t}\n\n\tif sched.stopwait == freezeStopWait {\n"},
 		{"proc.go", "\t\tpp.syscalltick++\n\n\t\t// Garbage collector isn't running (since we are),\n", "\t\tpp.syscalltick++\n\t\tif gp.headwayWaited != 0 {\n\t\t\theadwayWaitedOut(gp, pp)\n\t\t}\n\n\t\t// Garbage collector isn't running (since we are),\n"},
 
-		// Who waits for a signal is woken by somebody who has paid, or by the outside: it owes nothing for the wait, however it was spent.
-		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n", "\t\t\t\t\tgetg().headwayFree = true\n\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tnoteclear(&sig.note)\n\t\t\t\t\tgetg().headwayFree = false\n\t\t\t\t\tif !headwayIdle {\n\t\t\t\t\t\theadwayLift()\n\t\t\t\t\t}\n"},
+		// Who waits for a signal is woken by somebody who has paid, or by the outside: it owes nothing for the wait, however it was spent,
+		// but for what is inserted after the signal.
+		{"sigqueue.go", "\t\t\t\tnotewakeup(&sig.note)\n", "\t\t\t\tif !headwayIdle {\n\t\t\t\t\theadwaySignals()\n\t\t\t\t}\n\t\t\t\tnotewakeup(&sig.note)\n"},
+		{"sigqueue.go", "\t\t\t\t\tnotetsleepg(&sig.note, -1)\n", "\t\t\t\t\tgetg().headwayFree = true\n\t\t\t\t\tnotetsleepg(&sig.note, -1)\n\t\t\t\t\tgetg().headwayFree = false\n"},
 
 		// A thread that ends leaves no file open.
 		{"proc.go", "func mexit(osStack bool) {\n\tmp := getg().m\n", "func mexit(osStack bool) {\n\tmp := getg().m\n\theadwayThreadEnds(mp)\n"},
