@@ -512,6 +512,15 @@ func TestFewerProcessors(t *testing.T) {
 	}
 }
 
+// Which processor it is on a thread is told without a system call, and right.
+func TestProcessor(t *testing.T) {
+	p, out := accounted(t, "testdata/processor", &instrument.Config{})
+	until(t, p, out, "\n")
+	if got := out.String(); got != "right on all\n" {
+		t.Errorf("the hooks say: %s", got)
+	}
+}
+
 // A function that a panic has left is no longer in the site, and those that it has not left still are.
 func TestRecovered(t *testing.T) {
 	p, out := accounted(t, "testdata/recovers", &instrument.Config{Packages: map[string][]instrument.Mark{

@@ -147,6 +147,7 @@ var Programs = []Program{
 	// More goroutines than processors: both processors are always busy.
 	{Name: "sixteen", Does: "16 goroutines do A .6 and B .4", Steps: allSteps, Sites: both(.6, .4, half)},
 	{Name: "tasks", Does: "a goroutine a task: A .6 and B .4, four at a time", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, half)},
+	{Name: "http2-process", Does: "A .6 and B .4 in a handler of HTTP/2 over TLS, for a client in another process with 10 requests in flight", Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: both(.6, .4, half)},
 
 	// Open loop: as many answers as arrivals, however fast the server.
 	{Name: "open-loop", Does: "Poisson arrivals every 2, served with A 1: throughput", Long: true, Steps: allSteps,

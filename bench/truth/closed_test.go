@@ -17,7 +17,7 @@ var work = map[string][2]float64{
 	"serial-parallel": {.5, .5}, "compute-sleep": {.5, 0}, "peer-inside": {.5, 0}, "peer-process": {.5, 0},
 	"client-process": {.4, .2}, "client-process-reader": {.4, .2}, "client-process-limit": {.4, .2}, "client-process-packets": {.25, 0}, "client-process-packets-both": {.25, 0}, "peer-process-two": {.3, 0}, "syscalls": {.3, 0}, "syscalls-two": {.3, 0}, "pipeline-unbuffered": {.75, .25}, "pipeline-buffered": {.75, .25},
 	"cond": {.7, .3}, "mutex": {.5, .2}, "mutex-both": {.9, .1}, "token": {.5, .2}, "rwmutex": {.5, .5}, "unrelated": {1, 1}, "independent": {.5, 1},
-	"never": {1, 1}, "pingpong": {.6, .4}, "gosched": {.6, .4}, "packets-inside": {.6, .4}, "http-inside": {.6, .4}, "signal": {.6, .4}, "select-guard": {.6, .4}, "sixteen": {.6, .4}, "tasks": {.6, .4},
+	"never": {1, 1}, "pingpong": {.6, .4}, "gosched": {.6, .4}, "packets-inside": {.6, .4}, "http-inside": {.6, .4}, "http2-process": {.6, .4}, "signal": {.6, .4}, "select-guard": {.6, .4}, "sixteen": {.6, .4}, "tasks": {.6, .4},
 	"open-loop": {1, 0}, "open-loop-latency": {1, 0}, "open-loop-process-latency": {1, 0}, "open-loop-connections-latency": {1, 0},
 	"collector": {.5, .2}, "collector-eight": {.5, .2},
 	"trylock": {2.1, 2}, "ticker": {1.05, .3}, "select-timeout": {.9, .5},

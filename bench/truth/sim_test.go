@@ -222,21 +222,14 @@ var simulated = map[string]func(w *world, a, b float64){
 	"never": func(w *world, _, b float64) {
 		w.start(loop(func(p *proc) { p.work(b); p.progress() }))
 	},
-	"pingpong":       simTurns,
-	"gosched":        simTurns,
-	"packets-inside": simTurns,
-	"http-inside":    simTurns,
-	"signal":         simTurns,
-	"select-guard":   simTurns,
-	"sixteen": func(w *world, a, b float64) {
-		for range 16 {
-			w.start(loop(func(p *proc) {
-				p.work(a)
-				p.work(b)
-				p.progress()
-			}))
-		}
-	},
+	"pingpong":        simTurns,
+	"gosched":         simTurns,
+	"packets-inside":  simTurns,
+	"http-inside":     simTurns,
+	"signal":          simTurns,
+	"select-guard":    simTurns,
+	"sixteen":         simCrowd(16),
+	"http2-process":   simCrowd(10), // with a client that needs no time
 	"collector":       simCollected(1),
 	"collector-eight": simCollected(8),
 	"tasks": func(w *world, a, b float64) {
@@ -418,4 +411,17 @@ func simPackets(w *world, a, _ float64) {
 			p.progress()
 		})
 	}))
+}
+
+// simCrowd is n goroutines that do A and B, on two processors.
+func simCrowd(n int) func(w *world, a, b float64) {
+	return func(w *world, a, b float64) {
+		for range n {
+			w.start(loop(func(p *proc) {
+				p.work(a)
+				p.work(b)
+				p.progress()
+			}))
+		}
+	}
 }

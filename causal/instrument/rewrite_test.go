@@ -569,6 +569,30 @@ func TestInlined(t *testing.T) {
 	}
 }
 
+// The collector scans objects of up to 512 bytes by the span, which is faster; upstream's descriptor of a goroutine is one of them.
+func TestDescriptorSize(t *testing.T) {
+	self, dir := hello(t)
+	build := func(most int) (string, error) {
+		conf := &Config{Packages: map[string][]Mark{"runtime": {{Kind: Replace, File: "runtime2.go", Old: "type g struct {\n",
+			New: fmt.Sprintf("var _ [%d - unsafe.Sizeof(g{})]byte; type g struct {\n", most)}}}}
+		path := filepath.Join(t.TempDir(), "conf")
+		if err := conf.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("go", append(append([]string{"build", "-o", os.DevNull}, conf.Flags(self, true)...), "runtime")...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off", ConfigEnv+"="+path)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := build(512); err != nil {
+		t.Errorf("a descriptor of 512 bytes at most: %v\n%s", err, out)
+	}
+	if out, err := build(300); err == nil || !strings.Contains(out, "invalid array length") && !strings.Contains(out, "overflows") {
+		t.Errorf("a descriptor of 300 bytes, which is less than upstream's, gives %v, %s", err, out)
+	}
+}
+
 // What is not part of the identity may change while the build cache goes on serving what the older one made.
 func TestIdentityKnowsAllSources(t *testing.T) {
 	names, err := filepath.Glob("*.go")

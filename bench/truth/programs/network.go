@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"syscall"
@@ -19,6 +21,7 @@ func init() {
 	add("peer-inside", 0, peerInside)
 	add("packets-inside", 0, packetsInside)
 	add("http-inside", 0, httpInside)
+	add("http2-process", 0, http2Process)
 	add("peer-process", 0, peerProcess)
 	add("peer-process-two", 1, peerProcessTwo)
 	add("client-process", 0, clientProcess)
@@ -89,6 +92,43 @@ func httpInside(c harness.Config) {
 		siteB(nb)
 		progress()
 	}
+}
+
+// http2Process is a server of HTTP/2 over TLS whose client, in another process, keeps that many requests in flight on one connection.
+// The handler does A (.6) and B (.4).
+func http2Process(c harness.Config) {
+	na, nb := c.A(.6), c.B(.4)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		siteA(na)
+		siteB(nb)
+		must(io.WriteString(w, "done"))
+		progress()
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	startProcess(c, "http2-process", server.Listener.Addr(), 0)
+	select {}
+}
+
+const inFlight = 10
+
+// askHTTP2 is its client.
+func askHTTP2(addr string) {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}}
+	ask := func() {
+		answer := must(client.Get("https://" + addr))
+		must(io.Copy(io.Discard, answer.Body))
+		answer.Body.Close()
+	}
+	ask() // opens the connection that all share
+	for range inFlight {
+		go func() {
+			for {
+				ask()
+			}
+		}()
+	}
+	select {}
 }
 
 // peerProcess is peerInside with the peer in another process, which keeps the time exactly.
@@ -273,6 +313,9 @@ func serve(c harness.Config, queue <-chan time.Time) {
 
 // child is what this binary does in another process, until its parent hangs up.
 func child(c harness.Config) {
+	if c.Program == "http2-process" {
+		askHTTP2(c.Dial)
+	}
 	conn := must(net.Dial("tcp", c.Dial))
 	one := make([]byte, 1)
 	switch c.Program {
@@ -379,7 +422,16 @@ func startChild(c harness.Config, program string, wait time.Duration) net.Conn {
 // startClient is startChild for one that connects n times.
 func startClient(c harness.Config, program string, wait time.Duration, n int) (conns []net.Conn) {
 	l := listen()
-	cmd := exec.Command(must(os.Executable()), "-program", program, "-dial", l.Addr().String(),
+	startProcess(c, program, l.Addr(), wait)
+	for range n {
+		conns = append(conns, must(l.Accept()))
+	}
+	return conns
+}
+
+// startProcess starts this binary anew, to do what child does with addr, and ends it with this process.
+func startProcess(c harness.Config, program string, addr net.Addr, wait time.Duration) {
+	cmd := exec.Command(must(os.Executable()), "-program", program, "-dial", addr.String(),
 		"-wait", wait.String(), "-seed", fmt.Sprint(c.Seed))
 	cmd.Env = harness.ChildEnv(os.Environ())
 	cmd.Stderr = os.Stderr
@@ -391,10 +443,6 @@ func startClient(c harness.Config, program string, wait time.Duration, n int) (c
 		cmd.Wait()
 		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	for range n {
-		conns = append(conns, must(l.Accept()))
-	}
-	return conns
 }
 
 func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }

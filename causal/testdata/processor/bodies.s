@@ -1,0 +1,1 @@
+// Without this file the compiler would want a body of each function.

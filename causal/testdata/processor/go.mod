@@ -1,0 +1,3 @@
+module example.org/processor
+
+go 1.26
