@@ -94,7 +94,7 @@ func httpInside(c harness.Config) {
 	}
 }
 
-// http2Process is a server of HTTP/2 over TLS whose client, in another process, keeps that many requests in flight on one connection.
+// http2Process is a server of HTTP/2 over TLS whose client, in another process, keeps ten requests in flight on one connection.
 // The handler does A (.6) and B (.4).
 func http2Process(c harness.Config) {
 	na, nb := c.A(.6), c.B(.4)
@@ -110,9 +110,7 @@ func http2Process(c harness.Config) {
 	select {}
 }
 
-const inFlight = 10
-
-// askHTTP2 is its client.
+// askHTTP2 is the client of http2Process.
 func askHTTP2(addr string) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}}
 	ask := func() {
@@ -121,7 +119,7 @@ func askHTTP2(addr string) {
 		answer.Body.Close()
 	}
 	ask() // opens the connection that all share
-	for range inFlight {
+	for range 10 {
 		go func() {
 			for {
 				ask()
