@@ -228,10 +228,10 @@ var simulated = map[string]func(w *world, a, b float64){
 	"http-inside":     simTurns,
 	"signal":          simTurns,
 	"select-guard":    simTurns,
-	"sixteen":         simCrowd(16),
-	"http2-process":   simCrowd(10), // with a client that needs no time
-	"collector":       simCollected(1),
-	"collector-eight": simCollected(8),
+	"sixteen":         simCrowd(16, 0),
+	"http2-process":   simCrowd(10, 0), // with a client that needs no time
+	"collector":       simCrowd(1, .3), // with a collector that takes no time
+	"collector-eight": simCrowd(8, .3),
 	"tasks": func(w *world, a, b float64) {
 		room := &sem{n: 4}
 		w.start(loop(func(p *proc) {
@@ -387,20 +387,6 @@ func simulate(p Program, a, b, until float64) float64 {
 	return (w.doneAt - from) / float64(w.done-skipped)
 }
 
-// simCollected has a collector that takes no time.
-func simCollected(goroutines int) func(w *world, a, b float64) {
-	return func(w *world, a, b float64) {
-		for range goroutines {
-			w.start(loop(func(p *proc) {
-				p.work(a)
-				p.work(b)
-				p.work(.3)
-				p.progress()
-			}))
-		}
-	}
-}
-
 func simPackets(w *world, a, _ float64) {
 	requests := &sem{n: 3}
 	w.start(loop(func(p *proc) {
@@ -413,13 +399,14 @@ func simPackets(w *world, a, _ float64) {
 	}))
 }
 
-// simCrowd is n goroutines that do A and B, on two processors.
-func simCrowd(n int) func(w *world, a, b float64) {
+// simCrowd is n goroutines that do A, B and a rest, on two processors.
+func simCrowd(n int, rest float64) func(w *world, a, b float64) {
 	return func(w *world, a, b float64) {
 		for range n {
 			w.start(loop(func(p *proc) {
 				p.work(a)
 				p.work(b)
+				p.work(rest)
 				p.progress()
 			}))
 		}
