@@ -36,7 +36,7 @@ type Predictor interface {
 }
 
 // profiles is how many profiles of a cell there may be until it is known well enough.
-const profiles = 6
+const profiles = 12
 
 // asking is the profiles of one cell: at least so many as least says, and more of those speed-ups that are not known to sure
 // points either way, but for the error of the method; 0 asks no more. Whether there is another depends on how wide the

@@ -31,6 +31,9 @@ func (w *wide) Predict(_ context.Context, j Job) (map[int]Interval, error) {
 func TestAsking(t *testing.T) {
 	half := map[int]float64{25: 1, 50: 3, 75: 20}
 	all := []int{25, 50, 75}
+	most := func(first ...[]int) [][]int {
+		return append(first, slices.Repeat([][]int{{75}}, profiles-len(first))...)
+	}
 	for _, c := range []struct {
 		least int
 		sure  float64
@@ -39,11 +42,11 @@ func TestAsking(t *testing.T) {
 	}{
 		{1, 0, nil, [][]int{all}},
 		{1, 30, nil, [][]int{all}},
-		{1, 2.5, nil, [][]int{all, {50, 75}, {75}, {75}, {75}, {75}}},
+		{1, 2.5, nil, most(all, []int{50, 75})},
 		{1, 2.5, errors.New("no progress"), [][]int{all}},
 		{3, 0, nil, [][]int{all, all, all}},
-		{3, 2.5, nil, [][]int{all, all, all, {75}, {75}, {75}}},
-		{7, 2.5, nil, [][]int{all, all, all, all, all, all, all}},
+		{3, 2.5, nil, most(all, all, all)},
+		{profiles + 1, 2.5, nil, slices.Repeat([][]int{all}, profiles+1)},
 		{3, 0, errors.New("no progress"), [][]int{all}},
 	} {
 		w := &wide{half: half, err: c.err}
@@ -65,8 +68,8 @@ func TestAsking(t *testing.T) {
 				t.Errorf("%d profiles of %d %%, asked for %v", len(p), d, c.want)
 			}
 		}
-		if n := len(c.want); c.least == 1 && n == 6 && (got[75].N != 30 || got[75].half() > 10 || got[75].half() < 6) {
-			t.Errorf("six intervals of 20 points either way give %+v", got[75])
+		if n := len(c.want); c.least == 1 && n == profiles && (got[75].N != 5*n || got[75].half() > 7 || got[75].half() < 5) {
+			t.Errorf("twelve intervals of 20 points either way give %+v", got[75])
 		}
 	}
 	if ask(nil, Job{Speedups: all}, 1, 0).more() {
@@ -98,7 +101,7 @@ func TestAskingDiffering(t *testing.T) {
 	for a.more() {
 		a.profile(t.Context())
 	}
-	if got := a.effects()[50]; a.n != profiles || math.Abs(got.Percent+20.4) > .1 || got.half() < 5 || got.half() > 10 {
+	if got := a.effects()[50]; a.n != profiles || math.Abs(got.Percent+20.4) > .1 || got.half() < 4 || got.half() > 7 {
 		t.Errorf("%d profiles that differ by 16 points: %v", a.n, got)
 	}
 }
