@@ -5,6 +5,7 @@
 //	go run ./bench/truth                          everything (hours)
 //	go run ./bench/truth -quick -program pipeline
 //	go run ./bench/truth -predict=false           closed forms against real edits only
+//	go run ./bench/truth -turns 20 -program token no profiles: an experiment beside the shortened program, by turns
 //	go run ./bench/truth -cells                   list what would run
 package main
 
@@ -89,6 +90,7 @@ type options struct {
 	verbose  bool
 	awake    bool
 	placebo  bool
+	turns    int
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -113,6 +115,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
 	fs.BoolVar(&o.awake, "awake", true, "keep idle processors from sleeping, so that no wake-up takes longer than a step")
 	fs.BoolVar(&o.placebo, "placebo", false, "delay everything evenly instead of what is not the site: the truth is 0, and what is predicted is the error of the method (headway profile --placebo)")
+	fs.IntVar(&o.turns, "turns", 0, "instead of profiles: so many windows of -edit-for each of the program as it is, in an experiment, and really shortened, by turns (0: profiles)")
 	fs.BoolVar(&o.verbose, "v", false, "show how each profile proceeds")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -184,6 +187,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-runs %d must be 1 to 100", o.runs)
 	case o.profiles < 1:
 		return o, fmt.Errorf("-profiles %d must be at least 1", o.profiles)
+	case o.turns < 0 || o.turns == 1:
+		return o, fmt.Errorf("-turns %d: 0, or at least 2 for an interval", o.turns)
+	case o.turns > 0 && o.placebo:
+		return o, errors.New("-turns shortens the program, and with -placebo there is nothing to shorten: leave out one of them")
 	case !(o.sure >= 0):
 		return o, fmt.Errorf("-sure %v must not be negative", o.sure)
 	case o.rounds < 0 || o.rounds == 1:
@@ -279,6 +286,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	iters, err := calibrate(ctx, dir)
 	if err != nil {
 		return fail(err)
+	}
+	if o.turns > 0 {
+		switch err := allTurns(ctx, cells, o, module, dir, iters, stdout); {
+		case ctx.Err() != nil:
+			fmt.Fprintln(stderr, "truth: interrupted; these are the windows that were done")
+			return 130
+		case err != nil:
+			return fail(err)
+		}
+		return 0
 	}
 	var cozzer *coz
 	cozNote := "off"

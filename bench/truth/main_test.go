@@ -12,12 +12,16 @@ import (
 	"testing"
 
 	"github.com/headway-lab/headway/awake"
+	"github.com/headway-lab/headway/causal/instrument"
 	"github.com/headway-lab/headway/report"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == awake.Arg {
 		os.Exit(awake.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "toolexec" { // the go command, building a program
+		os.Exit(instrument.Main(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }
@@ -41,6 +45,9 @@ func TestWrongArguments(t *testing.T) {
 		{"-sure -1", "-sure"},
 		{"-profiles 0", "-profiles"},
 		{"-runs 0", "-runs"},
+		{"-turns -1", "-turns"},
+		{"-turns 1", "-turns"},
+		{"-turns 5 -placebo", "-turns"},
 		{"-sure NaN", "-sure"},
 		{"-nosuch", "nosuch"},
 		{"pipeline", "unexpected argument"},
