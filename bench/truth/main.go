@@ -115,7 +115,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
 	fs.BoolVar(&o.awake, "awake", true, "keep idle processors from sleeping, so that no wake-up takes longer than a step")
 	fs.BoolVar(&o.placebo, "placebo", false, "delay everything evenly instead of what is not the site: the truth is 0, and what is predicted is the error of the method (headway profile --placebo)")
-	fs.IntVar(&o.turns, "turns", 0, "instead of profiles: so many windows of -edit-for each of the program as it is, in an experiment, and really shortened, by turns (0: profiles)")
+	fs.IntVar(&o.turns, "turns", 0, "instead of profiles: so many windows of -edit-for each of the program as it is, in an experiment, and really shortened, by turns (0: profiles); not of programs that are about latency")
 	fs.BoolVar(&o.verbose, "v", false, "show how each profile proceeds")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -191,6 +191,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-turns %d: 0, or at least 2 for an interval", o.turns)
 	case o.turns > 0 && o.placebo:
 		return o, errors.New("-turns shortens the program, and with -placebo there is nothing to shorten: leave out one of them")
+	case o.turns > 0 && o.jsonFile != "":
+		return o, errors.New("-json holds profiles, and -turns makes none: leave out one of them")
 	case !(o.sure >= 0):
 		return o, fmt.Errorf("-sure %v must not be negative", o.sure)
 	case o.rounds < 0 || o.rounds == 1:
@@ -206,7 +208,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 func (o options) plan() []Cell {
 	var cells []Cell
 	for _, p := range Programs {
-		if !o.program.MatchString(p.Name) {
+		if !o.program.MatchString(p.Name) || o.turns > 0 && p.Latency { // turns are too short for a latency
 			continue
 		}
 		for _, step := range o.steps {

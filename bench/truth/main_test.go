@@ -48,6 +48,8 @@ func TestWrongArguments(t *testing.T) {
 		{"-turns -1", "-turns"},
 		{"-turns 1", "-turns"},
 		{"-turns 5 -placebo", "-turns"},
+		{"-turns 5 -json x.json", "-turns"},
+		{"-turns 5 -program ^open-loop-latency$", "no program matches"},
 		{"-sure NaN", "-sure"},
 		{"-nosuch", "nosuch"},
 		{"pipeline", "unexpected argument"},

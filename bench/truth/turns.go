@@ -205,11 +205,6 @@ func (t turns) print(w io.Writer, c Cell, speedup int) {
 
 // allTurns is the whole of -turns.
 func allTurns(ctx context.Context, cells []Cell, o options, module, dir string, iters float64, stdout io.Writer) error {
-	for _, c := range cells {
-		if c.program.Latency {
-			return fmt.Errorf("-turns measures the time per operation, and %s is about latency: leave it out with -program", c.program.Name)
-		}
-	}
 	if err := instrumentAll(ctx, module, dir, cells); err != nil {
 		return err
 	}
