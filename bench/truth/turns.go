@@ -131,10 +131,12 @@ func (w *worker) turn(ctx context.Context, id int, weight int32, d time.Duration
 	}
 	v1, n1 := look()
 	if n1 == n0 {
-		return 0, fmt.Errorf("no operation ended within %v: set -edit-for to more", d)
+		return 0, errNothing
 	}
 	return float64(v1-v0) / float64(n1-n0), nil
 }
+
+var errNothing = errors.New("in too many windows no operation ended: set -edit-for to more")
 
 // sleep reports whether it was not interrupted.
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -146,7 +148,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// takeTurns measures one cell at one speed-up in so many rounds. Of those that an error or the context ends all before are given.
+// takeTurns measures one cell at one speed-up in so many rounds, in each of whose windows some operation ended. Of those that an error or the context ends all before are given.
 func takeTurns(ctx context.Context, c Cell, dir string, iters float64, speedup, rounds int, d time.Duration) (t turns, err error) {
 	id := 1
 	if c.site.Edit == "B" {
@@ -178,12 +180,19 @@ func takeTurns(ctx context.Context, c Cell, dir string, iters float64, speedup, 
 		{short, 1, &t.short}, {shortp, 1, &t.shortp},
 	}
 	r := rand.New(rand.NewPCG(uint64(speedup), uint64(id)))
-	for range rounds {
+	for missed := 0; len(t.plain) < rounds; {
 		ns := make([]float64, len(windows))
 		for _, i := range r.Perm(len(windows)) {
 			if ns[i], err = windows[i].w.turn(ctx, id, windows[i].weight, d); err != nil {
-				return t, err
+				break
 			}
+		}
+		if errors.Is(err, errNothing) && missed < rounds { // others had the machine: the round does not count
+			missed++
+			continue
+		}
+		if err != nil {
+			return t, err
 		}
 		for i, w := range windows {
 			*w.to = append(*w.to, ns[i])

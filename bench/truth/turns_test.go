@@ -56,7 +56,7 @@ func TestTurnsInterrupted(t *testing.T) {
 		}
 	}()
 	var stderr bytes.Buffer
-	code := run(ctx, strings.Fields("-turns 10000 -edit-for 20ms -awake=false -program ^seq-2-1$ -site A -step 50us -speedups 50"), out, &stderr, nil)
+	code := run(ctx, strings.Fields("-turns 10000 -edit-for 200ms -awake=false -program ^seq-2-1$ -site A -step 50us -speedups 50"), out, &stderr, nil)
 	if code != 130 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit %d: %s", code, &stderr)
 	}
