@@ -115,21 +115,20 @@ func (w *worker) turn(ctx context.Context, id int, weight int32, d time.Duration
 	// to pay for the time until the next one. A step is a part of an operation.
 	defer func() {
 		w.block.SetWeight(id, 1)
-		sleep(ctx, leaves)
+		time.Sleep(leaves)
 		w.cmd.Process.Signal(syscall.SIGSTOP)
 	}()
 	look := func() (virtual int64, n uint64) {
 		now := control.Now()
 		return now - w.block.Debt(now), w.block.Count(0).N
 	}
-	if !sleep(ctx, settles) {
-		return 0, ctx.Err()
-	}
+	time.Sleep(settles)
 	v0, n0 := look()
-	if !sleep(ctx, d) {
+	time.Sleep(d)
+	v1, n1 := look()
+	if ctx.Err() != nil { // which has ended the process
 		return 0, ctx.Err()
 	}
-	v1, n1 := look()
 	if n1 == n0 {
 		return 0, errNothing
 	}
@@ -138,17 +137,8 @@ func (w *worker) turn(ctx context.Context, id int, weight int32, d time.Duration
 
 var errNothing = errors.New("in too many windows no operation ended: set -edit-for to more")
 
-// sleep reports whether it was not interrupted.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
-// takeTurns measures one cell at one speed-up in so many rounds, in each of whose windows some operation ended. Of those that an error or the context ends all before are given.
+// takeTurns measures one cell at one speed-up in so many rounds, in each of whose windows some operation ended. Of those that an
+// error or the context ends all before are given.
 func takeTurns(ctx context.Context, c Cell, dir string, iters float64, speedup, rounds int, d time.Duration) (t turns, err error) {
 	id := 1
 	if c.site.Edit == "B" {
