@@ -29,7 +29,7 @@ func (r *runner) report() *report.Report {
 	o := r.o
 	rep := &report.Report{
 		Schema: report.Schema, Verb: "profile",
-		Question: fmt.Sprintf("What would make %s faster?", o.Package),
+		Question: fmt.Sprintf("What would make %s faster?", r.called()),
 		Command:  append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
 		Started:  r.started,
 		Environment: report.Environment{

@@ -72,7 +72,10 @@ func (b *builder) build(ctx context.Context, conf *instrument.Config) (string, e
 	args := append(verb, "-o", bin)
 	args = append(args, flags...)
 	args = append(args, b.o.BuildFlags...)
-	args = append(args, "--", b.target)
+	if !b.o.Test { // for go test the arguments of the test binary follow it, and go list has seen the target
+		args = append(args, "--")
+	}
+	args = append(args, b.target)
 	cmd := b.g.command(ctx, args...)
 	cmd.Env = append(append([]string{}, cmd.Env...), instrument.ConfigEnv+"="+confPath)
 	if !slices.ContainsFunc(b.g.env, func(e string) bool { return strings.HasPrefix(e, "GOTMPDIR=/") }) {

@@ -25,7 +25,8 @@ const (
 
 // Options says what to build, what counts as progress and which sites to try.
 type Options struct {
-	Dir        string   // where the go command runs; "" is the current directory
+	Dir        string   // where the program runs; "" is the current directory. Tests run in their package's, as with go test
+	BuildDir   string   // where the go command runs; "" is Dir
 	Go         string   // the user's go command; "" finds go in PATH
 	Self       string   // a program that calls instrument.Main when its first argument is toolexec; "" is this one
 	Package    string   // directory, import path or path@version

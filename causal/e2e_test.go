@@ -147,7 +147,7 @@ func TestEndToEnd(t *testing.T) {
 		{"markers", Options{Dir: "marked", Sites: []string{"main.work"}}, []string{"batch", "latency message"}, `^main\.work$`},
 		{"over several runs", Options{Dir: "ends", Sites: []string{"main.work"}, Duration: 12 * time.Second}, []string{"step"}, `^main\.work$`},
 		{"in several processes", Options{Dir: "marked", Sites: []string{"main.work"}, Runs: 3, Duration: 16 * time.Second}, []string{"batch", "latency message"}, `^main\.work$`},
-		{"benchmark", Options{Dir: "bench", Test: true, Args: []string{"-test.run=^$", "-test.bench=.", "-test.benchtime=5m"}, Throughput: []string{"testing.(*B).Loop"}, Sites: []string{"example.org/bench.Work"}}, []string{"testing.(*B).Loop"}, `^example\.org/bench\.Work$`},
+		{"benchmark", Options{Dir: "bench", Package: "./codec", Test: true, Args: []string{"-test.run=^$", "-test.bench=.", "-test.benchtime=5m"}, Throughput: []string{"testing.(*B).Loop"}, Sites: []string{"example.org/bench/codec.Work"}}, []string{"testing.(*B).Loop"}, `^example\.org/bench/codec\.Work$`},
 		{"build tags", Options{Dir: "loop", BuildFlags: []string{"-tags=extra"}, Throughput: []string{"main.extra"}, Sites: []string{"main.extra"}}, []string{"main.extra"}, `^main\.extra$`},
 		{"vendored", Options{Dir: "vendored", Throughput: []string{"example.org/dep.Work"}, Sites: []string{"example.org/dep.Work"}}, []string{"example.org/dep.Work"}, `dep\.Work$`},
 		{"workspace", Options{Dir: "workspace", Package: "./app", Throughput: []string{"example.org/lib.Work"}, Sites: []string{"example.org/lib.Work"}}, []string{"example.org/lib.Work"}, `lib\.Work$`},

@@ -2,6 +2,7 @@ package causal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,7 +27,7 @@ type goTool struct {
 	dir  string
 	env  []string
 	vars struct {
-		GOVERSION, GOOS, GOARCH, GOROOT, GOMOD, GOEXE, GOHOSTOS, GOHOSTARCH string
+		GOVERSION, GOOS, GOARCH, GOROOT, GOMOD, GOEXE, GOFLAGS, GOHOSTOS, GOHOSTARCH string
 	}
 }
 
@@ -39,7 +41,7 @@ type pkg struct {
 }
 
 func newGoTool(ctx context.Context, o *Options) (*goTool, error) {
-	g := &goTool{path: o.Go, dir: o.Dir, env: o.Env}
+	g := &goTool{path: o.Go, dir: cmp.Or(o.BuildDir, o.Dir), env: o.Env}
 	if g.path == "" {
 		g.path = "go"
 	}
@@ -49,14 +51,22 @@ func newGoTool(ctx context.Context, o *Options) (*goTool, error) {
 	if _, err := exec.LookPath(g.path); err != nil {
 		return nil, usage.Errorf("no go command: %w (install Go 1.26 or 1.27, or set --go)", err)
 	}
-	out, err := g.output(ctx, "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOROOT", "GOMOD", "GOEXE", "GOHOSTOS", "GOHOSTARCH")
+	if err := g.ask(ctx); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// ask finds out which Go it is: a module may choose another.
+func (g *goTool) ask(ctx context.Context) error {
+	out, err := g.output(ctx, "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOROOT", "GOMOD", "GOEXE", "GOFLAGS", "GOHOSTOS", "GOHOSTARCH")
 	if err != nil {
-		return nil, fmt.Errorf("asking the go command for its settings: %w", err)
+		return fmt.Errorf("asking the go command for its settings: %w", err)
 	}
 	if err := json.Unmarshal(out, &g.vars); err != nil {
-		return nil, fmt.Errorf("reading what %s env printed: %w", g.path, err)
+		return fmt.Errorf("reading what %s env printed: %w", g.path, err)
 	}
-	return g, g.supported()
+	return g.supported()
 }
 
 var goodVersion = regexp.MustCompile(`^go1\.(26|27)(\.|rc|beta|-|$)`)
@@ -99,13 +109,16 @@ func (g *goTool) output(ctx context.Context, args ...string) ([]byte, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if msg := strings.TrimSpace(errs.String()); msg != "" {
+		if msg := strings.TrimSpace(downloading.ReplaceAllString(errs.String(), "")); msg != "" {
 			return nil, errors.New(msg)
 		}
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
+
+// downloading is what the go command says meanwhile, which is no error.
+var downloading = regexp.MustCompile(`(?m)^go: (downloading|finding|found|added|upgraded) .*\n?`)
 
 // list returns the package and everything it depends on, the package last.
 func (g *goTool) list(ctx context.Context, o *Options, target string) ([]*pkg, error) {
@@ -136,23 +149,29 @@ func (g *goTool) list(ctx context.Context, o *Options, target string) ([]*pkg, e
 }
 
 // atVersion makes a module around path@version, as go run does, and returns the path.
-func (g *goTool) atVersion(ctx context.Context, dir, target string) (string, error) {
+// The directory is that of the module; the go command was asked in one outside of any.
+func (g *goTool) atVersion(ctx context.Context, target string) (string, error) {
 	path, version, _ := strings.Cut(target, "@")
-	mod := filepath.Join(dir, "module")
-	if err := os.MkdirAll(mod, 0o700); err != nil {
-		return "", err
-	}
 	lang := strings.TrimPrefix(g.vars.GOVERSION, "go")
 	if parts := strings.SplitN(lang, ".", 3); len(parts) >= 2 {
 		lang = parts[0] + "." + parts[1]
 	}
-	if err := os.WriteFile(filepath.Join(mod, "go.mod"), []byte("module headway.invalid/run\n\ngo "+lang+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(g.dir, "go.mod"), []byte("module headway.invalid/run\n\ngo "+lang+"\n"), 0o600); err != nil {
 		return "", err
 	}
-	g.dir = mod
-	g.env = append(append([]string{}, g.env...), "GOWORK=off", "GOFLAGS=-mod=mod")
+	g.env = append(slices.Clone(g.env), "GOWORK=off", strings.TrimSpace("GOFLAGS="+g.vars.GOFLAGS+" -mod=mod"))
 	if _, err := g.output(ctx, "get", path+"@"+version); err != nil {
 		return "", usage.Errorf("package %s: %w", target, err)
 	}
-	return path, nil
+	// The language version of the program's own module decides the defaults of GODEBUG.
+	out, err := g.output(ctx, "list", "-e", "-f", "{{with .Module}}{{.GoVersion}}{{end}}", "--", path)
+	if err != nil {
+		return "", usage.Errorf("package %s: %w", target, err)
+	}
+	if lang = strings.TrimSpace(string(out)); lang != "" {
+		if _, err := g.output(ctx, "mod", "edit", "-go="+lang); err != nil {
+			return "", fmt.Errorf("making a module around %s: %w", target, err)
+		}
+	}
+	return path, g.ask(ctx)
 }

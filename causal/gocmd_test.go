@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/goproxytest"
+
 	"github.com/headway-lab/headway/usage"
 )
 
@@ -113,5 +115,30 @@ func TestContainsVersion(t *testing.T) {
 		if containsVersion(s) != want {
 			t.Errorf("%q", s)
 		}
+	}
+}
+
+// A program of a module at a version is built as go install builds it: with the defaults of its own module's Go, and the user's flags.
+func TestAtVersion(t *testing.T) {
+	proxy, err := goproxytest.NewServer("testdata/mod", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	o := &Options{BuildDir: t.TempDir(), Env: append(os.Environ(), "GOPROXY="+proxy.URL, "GOSUMDB=off", "GOMODCACHE="+t.TempDir(), "GOTOOLCHAIN=local", "GOFLAGS=-modcacherw -tags=tagged")}
+	g, err := newGoTool(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.atVersion(t.Context(), "example.org/old/cmd/serve@v1.9.9"); err == nil || !strings.HasPrefix(err.Error(), "package example.org/old/cmd/serve@v1.9.9: ") {
+		t.Errorf("a version that is not there: %v", err)
+	}
+	path, err := g.atVersion(t.Context(), "example.org/old/cmd/serve@latest")
+	if err != nil || path != "example.org/old/cmd/serve" {
+		t.Fatalf("%q, %v", path, err)
+	}
+	out, err := g.output(t.Context(), "list", "-f", "{{.DefaultGODEBUG}} {{.GoFiles}}", path)
+	if err != nil || !strings.Contains(string(out), "asynctimerchan=1") || !strings.HasSuffix(string(out), " [main.go tagged.go]\n") {
+		t.Errorf("%s%v", out, err)
 	}
 }

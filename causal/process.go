@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -55,6 +56,9 @@ func start(o *Options, dir, bin string) (*process, error) {
 		env = os.Environ()
 	}
 	p.cmd.Env = append(append([]string{}, env...), control.Env+"="+block.Path)
+	if filepath.IsAbs(o.Dir) {
+		p.cmd.Env = append(p.cmd.Env, "PWD="+o.Dir)
+	}
 	p.cmd.Stdout, p.cmd.Stderr = o.Stdout, o.Stderr
 	// In a group of its own: a Ctrl-C is for headway, which then ends it.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/headway-lab/headway/causal/control"
@@ -130,18 +132,7 @@ func check(o *Options) error {
 
 // prepare finds the package, its sources and its progress points.
 func (r *runner) prepare(ctx context.Context) (*marks, error) {
-	var err error
-	if r.g, err = newGoTool(ctx, r.o); err != nil {
-		return nil, err
-	}
-	target := r.o.Package
-	if containsVersion(target) {
-		r.event("list", "fetching "+target)
-		if target, err = r.g.atVersion(ctx, r.dir, target); err != nil {
-			return nil, err
-		}
-	}
-	pkgs, err := r.g.list(ctx, r.o, target)
+	target, pkgs, err := r.find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -158,12 +149,51 @@ func (r *runner) prepare(ctx context.Context) (*marks, error) {
 			return nil, fmt.Errorf("finding this program: %w", err)
 		}
 	}
+	if r.o.Test {
+		r.o.Dir = r.pr.main.Dir // where go test runs it
+	}
 	r.build = &builder{g: r.g, o: r.o, self: self, dir: r.dir, target: target}
 	k := &marks{}
 	if r.metrics, err = r.pr.points(r.o, k); err != nil {
 		return nil, err
 	}
 	return k, nil
+}
+
+// find returns what the go command calls the package, and what it is made of.
+func (r *runner) find(ctx context.Context) (target string, pkgs []*pkg, err error) {
+	o := *r.o
+	fetched := containsVersion(o.Package)
+	if fetched {
+		o.BuildDir = filepath.Join(r.dir, "module")
+		if err := os.MkdirAll(o.BuildDir, 0o700); err != nil {
+			return "", nil, err
+		}
+	}
+	if r.g, err = newGoTool(ctx, &o); err != nil {
+		return "", nil, err
+	}
+	target = o.Package
+	if fetched {
+		r.event("list", "fetching "+target)
+		if target, err = r.g.atVersion(ctx, target); err != nil {
+			return "", nil, err
+		}
+	}
+	pkgs, err = r.g.list(ctx, &o, target)
+	return target, pkgs, err
+}
+
+// called is the program's name in the report: what the user wrote, unless that says nothing anywhere else.
+func (r *runner) called() string {
+	typed := r.o.Package
+	if r.pr == nil || strings.Trim(typed, "./") != "" && !filepath.IsAbs(typed) {
+		return typed
+	}
+	if path := strings.TrimSuffix(r.pr.main.path(), ".test"); path != "command-line-arguments" {
+		return path
+	}
+	return typed
 }
 
 func containsVersion(target string) bool {
@@ -204,7 +234,7 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 			r.proc.stop()
 		}
 	}()
-	err = r.profile(ctx)
+	err = r.tooShort(r.profile(ctx))
 	if r.pr == nil {
 		return nil, err
 	}
@@ -342,7 +372,7 @@ func (r *runner) pick() error {
 // launch builds and starts the program and waits until its progress is steady.
 func (r *runner) launch(ctx context.Context, k *marks, first bool) error {
 	if first {
-		r.event("build", "building "+r.build.target+" (the first build compiles the standard library anew)")
+		r.event("build", "building "+r.called()+" (the first build compiles the standard library anew)")
 	} else {
 		r.event("build", fmt.Sprintf("building again with %d marks", len(r.marks.list)))
 	}

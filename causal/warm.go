@@ -15,6 +15,9 @@ func (r *runner) warm(ctx context.Context) error {
 	const step = 250 * time.Millisecond
 	begin := time.Now()
 	patience := min(max(r.o.Duration/6, 2*time.Second), 10*time.Second)
+	if r.reached { // the program is known to get there, and is started three times or four: they must not take the time of the experiments
+		patience = min(patience, max(r.o.Duration/15, 2*time.Second))
+	}
 	lost := min(max(r.o.Duration/2, 5*time.Second), time.Minute)
 	asked := false
 	var rates []float64
@@ -45,7 +48,7 @@ func (r *runner) warm(ctx context.Context) error {
 			a := rates[n-1] + rates[n-2]
 			b := rates[n-3] + rates[n-4]
 			c := rates[n-5] + rates[n-6]
-			if steady(a, b) && steady(b, c) && r.silent() == "" {
+			if steady(a, b, c) && r.silent() == "" {
 				r.reached = true
 				return nil
 			}
@@ -62,7 +65,12 @@ func (r *runner) warm(ctx context.Context) error {
 	}
 }
 
-func steady(a, b float64) bool { return a > 0 && b > 0 && a < 1.05*b && b < 1.05*a }
+// steady reports whether the rates of three steps after one another no longer change, or only to and fro: who warms up goes one way,
+// while on a machine with neighbours, or with clients beside the program, no two steps are alike however long one waits.
+func steady(a, b, c float64) bool {
+	least, most := min(a, b, c), max(a, b, c)
+	return least > 0 && (most < 1.05*least || most < 1.3*least && (a-b)*(b-c) < 0)
+}
 
 func (r *runner) noProgress(d time.Duration) error {
 	name := r.silent()
@@ -73,10 +81,29 @@ func (r *runner) noProgress(d time.Duration) error {
 		return fmt.Errorf("no progress seen after the program was started again: %s was not reached in %v; its clients have to connect again, as often as it is built anew", name, d.Round(time.Second))
 	}
 	hint := ""
-	if name == "latency http" {
+	switch {
+	case name == "latency http":
 		hint = ", or if its server is not net/http's,"
+	case r.o.Test && name == benchmarkLoop:
+		hint = ", or if the benchmark counts to b.N,"
 	}
 	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (a server needs clients)? Otherwise%s name another point with --throughput or --latency", name, d.Round(time.Second), hint)
+}
+
+// benchmarkLoop is what benchmarks call that do not count to b.N.
+const benchmarkLoop = "testing.(*B).Loop"
+
+// tooShort adds to the news that a benchmark has ended by itself what to do.
+func (r *runner) tooShort(err error) error {
+	var ended *errEnded
+	if !r.o.Test || !errors.As(err, &ended) || ended.err != nil {
+		return err
+	}
+	hint := ""
+	if r.proc != nil && r.silent() == benchmarkLoop {
+		hint = ", and one that counts to b.N does not call " + benchmarkLoop + ": name what it does call with --throughput"
+	}
+	return fmt.Errorf("%w; a benchmark lasts as long as -test.benchtime says (-- -test.run='^$' -test.bench=NAME -test.benchtime=10m)%s", err, hint)
 }
 
 // waiting says what is missing.

@@ -33,9 +33,10 @@ experiment what a faster function, line or call site would be worth: while the
 chosen code runs, everything else is held up, so that the code is virtually
 faster. The program's progress tells what that changes.
 
-PACKAGE is a directory, an import path, or path@version. The program has to have
-something to do while it is profiled: send it load, or let it make its own. It is
-built and started three times or so: let its clients connect again.
+PACKAGE is a directory (of any module), an import path, or path@version. The
+program has to have something to do while it is profiled: send it load, or let it
+make its own. It is built and started three times or so: let its clients connect
+again.
 
 Progress is what you would like to have more of, or sooner:
 
@@ -87,7 +88,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
   headway profile --runs 4 --throughput main.step --awake ./cmd/pipeline
   headway profile --placebo ./cmd/server
   headway profile --site runtime.newstack --speedups 10,20,40,80 ./examples/http2
-  headway profile --test --throughput 'testing.(*B).Loop' ./codec -- -test.run='^$' -test.bench=Decode
+  headway profile --test --throughput 'testing.(*B).Loop' ./codec -- -test.run='^$' -test.bench=Decode -test.benchtime=10m
   headway profile --format json --html "" ./cmd/server | jq .answer`,
 		Args: func(c *cobra.Command, args []string) error {
 			n := c.ArgsLenAtDash()

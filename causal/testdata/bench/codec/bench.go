@@ -1,5 +1,5 @@
-// Package bench has a benchmark and nothing else to run.
-package bench
+// Package codec has a benchmark and nothing else to run.
+package codec
 
 var sink uint64
 
