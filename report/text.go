@@ -137,7 +137,7 @@ func (r *Report) rows(subjects []subject, t *terminal) (header []string, body []
 				}
 				label, verdict := s.name, t.paint(s.tone, s.verdict)
 				if s.group != nil {
-					label += ": " + strings.TrimPrefix(c.Name, s.name+" ")
+					label += ": " + strings.TrimPrefix(strings.TrimPrefix(c.Name, s.name+" "), s.name+", ")
 					if s.group.Verdict == "" { // nobody speaks for the group, so each case for itself
 						one := subject{cases: []Case{c}}
 						one.judge(r.major())

@@ -114,3 +114,17 @@ func TestTextSaysNothingEmpty(t *testing.T) {
 		}
 	}
 }
+
+// A case that bears its group's name does not say it twice.
+func TestTextSaysNamesOnce(t *testing.T) {
+	r := &Report{Schema: Schema, Verb: "profile", Question: "What?", Answer: "Too few.", Metrics: []Metric{{Name: "main.step", Unit: "ns", Better: "lower"}},
+		Groups: []Group{{Name: "main.work", Verdict: "too few experiments"}},
+		Cases:  []Case{{Name: "main.work, as it is", Group: "main.work", Baseline: true, Values: map[string]Value{"main.step": {Value: 2, Low: 1, High: 3, N: 4}}}}}
+	var b bytes.Buffer
+	if err := r.Text(&b, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "\nmain.work: as it is ") {
+		t.Errorf("\n%s", &b)
+	}
+}
