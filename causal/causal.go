@@ -25,7 +25,7 @@ const (
 
 // Options says what to build, what counts as progress and which sites to try.
 type Options struct {
-	Dir        string   // where the program runs; "" is the current directory. Tests run in their package's, as with go test
+	Dir        string   // where the program runs; "" is the current directory. Tests run in that of their package, as with go test
 	BuildDir   string   // where the go command runs; "" is Dir
 	Go         string   // the user's go command; "" finds go in PATH
 	Self       string   // a program that calls instrument.Main when its first argument is toolexec; "" is this one
@@ -34,6 +34,8 @@ type Options struct {
 	Args       []string // arguments of the program
 	Env        []string // environment of the program; nil is the current one
 	BuildFlags []string // flags for go build
+	// Load is a command for the shell that sends the program its load. It runs in Dir while the program does, and is started again when it ends.
+	Load string
 
 	Throughput []string // FUNC or FILE:LINE
 	Latency    []string // FUNC, BEGIN..END or http
@@ -56,6 +58,8 @@ type Options struct {
 	// Placebo has everything delayed evenly by the part of the time that a speed-up says, instead of what is not in a site. That
 	// should change nothing, so what the report says is how wrong profiles of this program are. Sites only say what is marked.
 	Placebo bool
+
+	programDir string // where the program runs, if not in Dir
 
 	Stdout, Stderr io.Writer // the program's own output
 	// Events is told the progress of the profile, from one goroutine; nil is allowed. The phases are "list", "build",

@@ -127,6 +127,10 @@ func TestEndToEnd(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("headway profile runs on linux")
 	}
+	queue := filepath.Join(t.TempDir(), "queue")
+	if err := syscall.Mkfifo(queue, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const large = `^main\.(large|spin)$`
 	step, direct := []string{"main.step"}, []string{"main.large"}
 	for _, c := range []struct {
@@ -144,6 +148,7 @@ func TestEndToEnd(t *testing.T) {
 		{"two points", Options{Dir: "pair", Throughput: []string{"main.begin"}, Latency: []string{"main.begin..main.finish"}, Sites: []string{"main.finish"}}, []string{"latency main.begin..main.finish", "main.begin"}, `^main\.finish$`},
 		{"http 1", Options{Dir: "http", Args: []string{"1"}, Latency: []string{"http"}, Sites: []string{"main.work"}}, []string{"latency http"}, `^main\.work$`},
 		{"http 2", Options{Dir: "http", Args: []string{"2"}, Latency: []string{"http"}, Sites: []string{"main.work"}}, []string{"latency http"}, `^main\.work$`},
+		{"load", Options{Dir: "served", Args: []string{queue}, Load: "yes >" + queue, Throughput: []string{"main.serve"}, Duration: 9 * time.Second}, []string{"main.serve"}, `^main\.serve$`},
 		{"markers", Options{Dir: "marked", Sites: []string{"main.work"}}, []string{"batch", "latency message"}, `^main\.work$`},
 		{"over several runs", Options{Dir: "ends", Sites: []string{"main.work"}, Duration: 12 * time.Second}, []string{"step"}, `^main\.work$`},
 		{"in several processes", Options{Dir: "marked", Sites: []string{"main.work"}, Runs: 3, Duration: 16 * time.Second}, []string{"batch", "latency message"}, `^main\.work$`},

@@ -1,13 +1,14 @@
 package causal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -18,11 +19,10 @@ import (
 
 // process is one run of the program.
 type process struct {
+	child
 	block *control.Block
-	cmd   *exec.Cmd
 	begun time.Time
-	done  chan struct{} // closed when it has ended
-	err   error
+	load  *driver // nil: somebody else sends it
 }
 
 // errEnded says that the program ended by itself.
@@ -48,41 +48,30 @@ func start(o *Options, dir, bin string) (*process, error) {
 		return nil, err
 	}
 	block.SetOpen(o.Open)
-	p := &process{block: block, done: make(chan struct{}), begun: time.Now()}
+	p := &process{block: block, begun: time.Now()}
 	p.cmd = exec.Command(bin, o.Args...)
-	p.cmd.Dir = o.Dir
-	env := o.Env
-	if env == nil {
-		env = os.Environ()
-	}
-	p.cmd.Env = append(append([]string{}, env...), control.Env+"="+block.Path)
-	if filepath.IsAbs(o.Dir) {
-		p.cmd.Env = append(p.cmd.Env, "PWD="+o.Dir)
+	p.cmd.Dir = cmp.Or(o.programDir, o.Dir)
+	p.cmd.Env = append(environ(o), control.Env+"="+block.Path)
+	if filepath.IsAbs(p.cmd.Dir) {
+		p.cmd.Env = append(p.cmd.Env, "PWD="+p.cmd.Dir)
 	}
 	p.cmd.Stdout, p.cmd.Stderr = o.Stdout, o.Stderr
-	// In a group of its own: a Ctrl-C is for headway, which then ends it.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	p.cmd.WaitDelay = time.Second
-	started := make(chan error)
-	go func() {
-		// Pdeathsig fires when the starting thread ends, so keep it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			p.err = p.cmd.Wait()
-			if errors.Is(p.err, exec.ErrWaitDelay) {
-				p.err = nil
-			}
-			close(p.done)
-		}
-	}()
-	if err := <-started; err != nil {
+	if err := p.child.start(); err != nil {
 		block.Close()
 		return nil, fmt.Errorf("starting the program: %w", err)
 	}
+	if o.Load != "" {
+		p.load = drive(o)
+	}
 	return p, nil
+}
+
+// environ is a copy of the environment that the user has asked for.
+func environ(o *Options) []string {
+	if o.Env != nil {
+		return slices.Clone(o.Env)
+	}
+	return os.Environ()
 }
 
 // cpu is the processor time that the program has used.
@@ -109,20 +98,12 @@ func (p *process) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// stop ends the program and its group: first by asking.
+// stop ends the program, and before it what sends it load.
 func (p *process) stop() {
-	p.block.SetOn(false)
-	pid := p.cmd.Process.Pid
-	select {
-	case <-p.done:
-	default:
-		syscall.Kill(-pid, syscall.SIGTERM)
-		select {
-		case <-p.done:
-		case <-time.After(3 * time.Second):
-		}
+	if p.load != nil {
+		p.load.stop()
 	}
-	syscall.Kill(-pid, syscall.SIGKILL) // what is left of the group
-	<-p.done
+	p.block.SetOn(false)
+	p.child.end()
 	p.block.Close()
 }

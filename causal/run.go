@@ -150,7 +150,7 @@ func (r *runner) prepare(ctx context.Context) (*marks, error) {
 		}
 	}
 	if r.o.Test {
-		r.o.Dir = r.pr.main.Dir // where go test runs it
+		r.o.programDir = r.pr.main.Dir // where go test runs it
 	}
 	r.build = &builder{g: r.g, o: r.o, self: self, dir: r.dir, target: target}
 	k := &marks{}

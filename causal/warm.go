@@ -78,7 +78,7 @@ func (r *runner) noProgress(d time.Duration) error {
 		name = "any progress point"
 	}
 	if r.reached {
-		return fmt.Errorf("no progress seen after the program was started again: %s was not reached in %v; its clients have to connect again, as often as it is built anew", name, d.Round(time.Second))
+		return fmt.Errorf("no progress seen after the program was started again: %s was not reached in %v; its clients have to connect again, as often as it is built anew (--load starts them again)%s", name, d.Round(time.Second), r.loadFails())
 	}
 	hint := ""
 	switch {
@@ -87,7 +87,7 @@ func (r *runner) noProgress(d time.Duration) error {
 	case r.o.Test && name == benchmarkLoop:
 		hint = ", or if the benchmark counts to b.N,"
 	}
-	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (a server needs clients)? Otherwise%s name another point with --throughput or --latency", name, d.Round(time.Second), hint)
+	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (a server needs clients: see --load)? Otherwise%s name another point with --throughput or --latency%s", name, d.Round(time.Second), hint, r.loadFails())
 }
 
 // benchmarkLoop is what benchmarks call that do not count to b.N.
@@ -109,9 +109,21 @@ func (r *runner) tooShort(err error) error {
 // waiting says what is missing.
 func (r *runner) waiting() string {
 	if r.reached {
-		return r.silent() + " is not reached any more: do the clients connect again?"
+		return r.silent() + " is not reached any more: do the clients connect again?" + r.loadFails()
 	}
-	return r.silent() + " was not reached yet: does the program wait for clients?"
+	return r.silent() + " was not reached yet: does the program wait for clients?" + r.loadFails()
+}
+
+// loadFails is what is wrong with the command that sends load, "" if nothing is known to be.
+func (r *runner) loadFails() string {
+	if r.proc == nil || r.proc.load == nil {
+		return ""
+	}
+	why := r.proc.load.trouble()
+	if why == "" {
+		return ""
+	}
+	return "; the command of --load fails: " + why
 }
 
 // silent names a metric that has not been visited.

@@ -129,7 +129,7 @@ func running(t *testing.T) *runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &runner{o: &Options{}, marks: newCarriers(), proc: &process{block: b, cmd: &exec.Cmd{Process: self}, done: make(chan struct{}), begun: time.Now()}}
+	return &runner{o: &Options{}, marks: newCarriers(), proc: &process{block: b, child: child{cmd: &exec.Cmd{Process: self}, done: make(chan struct{})}, begun: time.Now()}}
 }
 
 // weights reads back what set has written, as the runtime would.

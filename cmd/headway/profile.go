@@ -172,6 +172,7 @@ failed or was interrupted, 2 if the command line was wrong.`,
 	f.DurationVar(&o.Window, "window", 0, "one experiment lasts `TIME`; 0 goes by the rate of progress")
 	f.IntVar(&o.Runs, "runs", 1, "spread the experiments over `N` processes of the program or more, one after the other")
 	f.Uint64Var(&o.Seed, "seed", 1, "`NUMBER` that decides the order of the experiments")
+	f.StringVar(&o.Load, "load", "", "a shell `COMMAND` that sends the program its load, started with it and again when it ends")
 	f.BoolVar(&o.Open, "open", false, "clients outside send by a schedule of their own, and wait for no answer")
 	f.BoolVar(&o.Placebo, "placebo", false, "delay everything evenly, which should change nothing: how far off are effects of this program?")
 	f.BoolVar(&stayAwake, "awake", false, "keep idle processors from sleeping: sharper where work is shorter than a wake-up")

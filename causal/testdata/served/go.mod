@@ -1,0 +1,3 @@
+module example.org/served
+
+go 1.26
