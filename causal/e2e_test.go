@@ -533,19 +533,43 @@ func TestRecovered(t *testing.T) {
 	}})
 	p.block.SetWeight(1, control.One/4)
 	p.block.SetWeight(2, control.One/2)
-	rise := func() float64 {
-		debt, begin := p.block.Debt(control.Now()), control.Now()
-		time.Sleep(100 * time.Millisecond)
-		end := control.Now()
-		return float64(p.block.Debt(end)-debt) / float64(end-begin)
-	}
 	until(t, p, out, "in\n")
-	if r := rise(); r < 0.2 || r > 0.3 {
+	if r := rise(p); r < 0.2 || r > 0.3 {
 		t.Errorf("in a site that is a quarter faster, left by a panic in another, debt rises by %.2f of the time", r)
 	}
 	until(t, p, out, "out\n")
-	if r := rise(); r > 0.01 {
+	if r := rise(p); r > 0.01 {
 		t.Errorf("outside the sites debt rises by %.2f of the time", r)
+	}
+}
+
+// rise is by which part of the time the debt rises.
+func rise(p *process) float64 {
+	debt, begin := p.block.Debt(control.Now()), control.Now()
+	time.Sleep(100 * time.Millisecond)
+	end := control.Now()
+	return float64(p.block.Debt(end)-debt) / float64(end-begin)
+}
+
+// A site counts however many marks it lies in, and however many lie in it: those that inherit are all on the goroutine's list.
+func TestDeep(t *testing.T) {
+	for _, deep := range []string{"10", "100", "600"} { // 600 are more than are remembered
+		t.Run(deep, func(t *testing.T) {
+			p, out := accounted(t, "testdata/deep", &instrument.Config{Packages: map[string][]instrument.Mark{
+				"example.org/deep": {{Kind: instrument.Site, ID: 1, Func: "work"}, {Kind: instrument.Site, ID: 2, Func: "here"}, {Kind: instrument.Site, ID: 3, Func: "there"}},
+			}}, deep)
+			p.block.SetWeight(1, control.One/2)
+			p.block.SetWeight(2, control.Inherit)
+			p.block.SetWeight(3, control.Inherit)
+			until(t, p, out, "in\n")
+			if r := rise(p); r < 0.4 || r > 0.6 {
+				t.Errorf("in a site that is twice as fast debt rises by %.2f of the time", r)
+			}
+			until(t, p, out, "out\n")
+			if r := rise(p); r > 0.01 {
+				t.Errorf("outside the site debt rises by %.2f of the time", r)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,3 @@
+module example.org/deep
+
+go 1.26
