@@ -34,9 +34,9 @@ chosen code runs, everything else is held up, so that the code is virtually
 faster. The program's progress tells what that changes.
 
 PACKAGE is a directory (of any module), an import path, or path@version. The
-program has to have something to do while it is profiled: send it load, or let it
-make its own. It is built and started three times or so: let its clients connect
-again.
+program has to have something to do while it is profiled: --load has a shell run
+what sends it requests, or it makes its own. It is built and started three times or
+so: clients of your own have to connect again.
 
 Progress is what you would like to have more of, or sooner:
 
@@ -83,6 +83,7 @@ far, twice to quit. The exit status is 0 if the profile is complete, 1 if it
 failed or was interrupted, 2 if the command line was wrong.`,
 		Example: `  headway profile ./examples/http2
   headway profile --throughput main.handle ./cmd/server -- -listen :8080
+  headway profile --load 'wrk -c 8 -d 1h http://localhost:8080/' ./cmd/server
   headway profile --by line --include '^example.org/server' --duration 5m ./cmd/server
   headway profile --open ./cmd/server
   headway profile --runs 4 --throughput main.step --awake ./cmd/pipeline
