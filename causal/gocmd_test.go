@@ -138,7 +138,7 @@ func TestAtVersion(t *testing.T) {
 		t.Fatalf("%q, %v", path, err)
 	}
 	out, err := g.output(t.Context(), "list", "-f", "{{.DefaultGODEBUG}} {{.GoFiles}}", path)
-	if err != nil || !strings.Contains(string(out), "asynctimerchan=1") || !strings.HasSuffix(string(out), " [main.go tagged.go]\n") {
+	if err != nil || !strings.Contains(string(out), "randseednop=0") || !strings.HasSuffix(string(out), " [main.go tagged.go]\n") {
 		t.Errorf("%s%v", out, err)
 	}
 }
