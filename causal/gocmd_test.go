@@ -96,6 +96,7 @@ func TestGoCommandErrors(t *testing.T) {
 	}{
 		{filepath.Join(dir, "none"), "no go command", true},
 		{script("broken", "echo it is broken >&2; exit 3"), "asking the go command for its settings: it is broken", false},
+		{script("fetches", "echo 'go: downloading example.org/x v1.0.0' >&2; echo 'go: it is broken' >&2; exit 3"), "asking the go command for its settings: go: it is broken", false},
 		{script("silent", "exit 3"), "asking the go command for its settings: exit status 3", false},
 		{script("words", "echo hello"), "reading what", false},
 		{script("old", `echo '{"GOVERSION":"go1.25.1","GOOS":"linux","GOARCH":"`+runtime.GOARCH+`"}'`), "go1.25.1 is not supported", true},

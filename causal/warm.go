@@ -80,6 +80,10 @@ func (r *runner) noProgress(d time.Duration) error {
 	if r.reached {
 		return fmt.Errorf("no progress seen after the program was started again: %s was not reached in %v; its clients have to connect again, as often as it is built anew (--load starts them again)%s", name, d.Round(time.Second), r.loadFails())
 	}
+	clients := "a server needs clients"
+	if r.o.Load == "" {
+		clients += ": see --load"
+	}
 	hint := ""
 	switch {
 	case name == "latency http":
@@ -87,7 +91,7 @@ func (r *runner) noProgress(d time.Duration) error {
 	case r.o.Test && name == benchmarkLoop:
 		hint = ", or if the benchmark counts to b.N,"
 	}
-	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (a server needs clients: see --load)? Otherwise%s name another point with --throughput or --latency%s", name, d.Round(time.Second), hint, r.loadFails())
+	return fmt.Errorf("no progress seen: %s was not reached in %v; does the program do its work without being asked (%s)? Otherwise%s name another point with --throughput or --latency%s", name, d.Round(time.Second), clients, hint, r.loadFails())
 }
 
 // benchmarkLoop is what benchmarks call that do not count to b.N.
