@@ -12,26 +12,14 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/headway-lab/headway/bench/turn"
 	"github.com/headway-lab/headway/causal/control"
 	"github.com/headway-lab/headway/causal/instrument"
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/limits"
 )
-
-// settles is how long a process goes on before its window, in which caches fill and threads find their processors.
-const settles = 60 * time.Millisecond
-
-// leaves is how long a process goes on after its window, in which what runs in the site ends its visit.
-const leaves = 60 * time.Millisecond
-
-// A worker is a process that has turns with others: it goes on for a window at a time, and stands still in between.
-type worker struct {
-	cmd   *exec.Cmd
-	block *control.Block
-}
 
 // turns compares one speed-up of a site with the really shortened program in windows of a given length by turns, without a profile: what a
 // profile would choose and measure in minutes, a bias of it shows in one. Effects are in percent of the time per operation.
@@ -75,64 +63,15 @@ func instrumented(dir, pkg string) string {
 }
 
 // hire starts a cell's program, with its site shortened by so many percent and its accounts kept or not, and lets it stand still.
-func hire(ctx context.Context, c Cell, dir string, iters float64, edit int, accounts bool) (*worker, error) {
-	block, err := control.New(dir)
-	if err != nil {
-		return nil, err
-	}
-	w := &worker{block: block}
+func hire(ctx context.Context, c Cell, dir string, iters float64, edit int, accounts bool) (*turn.Worker, error) {
 	args := append(c.program.args(c.step, iters), "-edit-"+c.site.Edit, strconv.Itoa(edit))
-	w.cmd = exec.CommandContext(ctx, instrumented(dir, c.program.pkg()), args...)
-	w.cmd.Env = append(c.program.env(os.Environ()), control.Env+"="+block.Path)
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := w.cmd.Start(); err != nil {
-		block.Close()
-		return nil, err
+	cmd := exec.CommandContext(ctx, instrumented(dir, c.program.pkg()), args...)
+	cmd.Env = c.program.env(os.Environ())
+	w, err := turn.Start(ctx, dir, cmd, nil, accounts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.program.Name, err)
 	}
-	for limit := time.Now().Add(20 * time.Second); block.Count(0).N == 0; time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil || time.Now().After(limit) {
-			w.dismiss()
-			return nil, errors.Join(fmt.Errorf("%s makes no progress", c.program.Name), ctx.Err())
-		}
-	}
-	block.SetOn(accounts)
-	return w, w.cmd.Process.Signal(syscall.SIGSTOP)
-}
-
-func (w *worker) dismiss() {
-	w.cmd.Process.Kill()
-	w.cmd.Wait()
-	w.block.Close()
-}
-
-// turn is the virtual time per operation in one window, in ns, with the site's weight.
-func (w *worker) turn(ctx context.Context, id int, weight int32, d time.Duration) (float64, error) {
-	w.block.SetWeight(id, weight)
-	if err := w.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		return 0, err
-	}
-	// What stands still in the site goes on in it by the clock: at the end of a window it has to have left it with its weight, or all would have
-	// to pay for the time until the next one. A step is a part of an operation.
-	defer func() {
-		w.block.SetWeight(id, 1)
-		time.Sleep(leaves)
-		w.cmd.Process.Signal(syscall.SIGSTOP)
-	}()
-	look := func() (virtual int64, n uint64) {
-		now := control.Now()
-		return now - w.block.Debt(now), w.block.Count(0).N
-	}
-	time.Sleep(settles)
-	v0, n0 := look()
-	time.Sleep(d)
-	v1, n1 := look()
-	if ctx.Err() != nil { // which has ended the process
-		return 0, ctx.Err()
-	}
-	if n1 == n0 {
-		return 0, errNothing
-	}
-	return float64(v1-v0) / float64(n1-n0), nil
+	return w, nil
 }
 
 var errNothing = errors.New("in too many windows no operation ended: set -edit-for to more")
@@ -144,10 +83,10 @@ func takeTurns(ctx context.Context, c Cell, dir string, iters float64, speedup, 
 	if c.site.Edit == "B" {
 		id = 2
 	}
-	var all []*worker
+	var all []*turn.Worker
 	defer func() {
 		for _, w := range all {
-			w.dismiss()
+			w.End()
 		}
 	}()
 	for _, of := range []struct {
@@ -162,7 +101,7 @@ func takeTurns(ctx context.Context, c Cell, dir string, iters float64, speedup, 
 	}
 	plain, kept, short, shortp := all[0], all[1], all[2], all[3]
 	windows := []struct {
-		w      *worker
+		w      *turn.Worker
 		weight int32
 		to     *[]float64
 	}{
@@ -173,13 +112,16 @@ func takeTurns(ctx context.Context, c Cell, dir string, iters float64, speedup, 
 	for missed := 0; len(t.plain) < rounds; {
 		ns := make([]float64, len(windows))
 		for _, i := range r.Perm(len(windows)) {
-			if ns[i], err = windows[i].w.turn(ctx, id, windows[i].weight, d); err != nil {
+			if ns[i], err = windows[i].w.Window(ctx, id, windows[i].weight, d); err != nil {
 				break
 			}
 		}
-		if errors.Is(err, errNothing) && missed < rounds { // others had the machine: the round does not count
+		if errors.Is(err, turn.ErrNothing) && missed < rounds { // others had the machine: the round does not count
 			missed++
 			continue
+		}
+		if errors.Is(err, turn.ErrNothing) {
+			err = errNothing
 		}
 		if err != nil {
 			return t, err

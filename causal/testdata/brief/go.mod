@@ -1,0 +1,3 @@
+module example.org/brief
+
+go 1.26
