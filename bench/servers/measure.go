@@ -37,6 +37,11 @@ type host struct {
 	log    io.Writer // how profiles proceed
 }
 
+// A change leaves out so many percent of the work at a site.
+type change struct{ site, percent int }
+
+var asItIs = change{site: -1}
+
 const page = "page" // stands for a page in Files
 
 // prepare fetches a server, edits it and builds it.
@@ -171,8 +176,8 @@ func freePort() (string, error) {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// env is the environment and the arguments of a server, of whose work at a site so many percent are left out.
-func (h *host) env(site, percent int) (env, args []string, err error) {
+// env is the environment and the arguments of a changed server.
+func (h *host) env(c change) (env, args []string, err error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, nil, err
@@ -180,8 +185,8 @@ func (h *host) env(site, percent int) (env, args []string, err error) {
 	env = append(os.Environ(), "PORT="+port, "DIR="+h.dir, "SELF="+h.self, "HOME="+h.dir, "GOMAXPROCS="+strconv.Itoa(h.o.procs), "CLIENTS="+h.processors(1))
 	for i, s := range h.Sites {
 		n := s.Times
-		if i == site {
-			n = n * (100 - percent) / 100
+		if i == c.site {
+			n = n * (100 - c.percent) / 100
 		}
 		env = append(env, s.Env+"="+strconv.Itoa(n))
 	}
@@ -192,8 +197,8 @@ func (h *host) env(site, percent int) (env, args []string, err error) {
 }
 
 // hire starts one of them and its clients.
-func (h *host) hire(ctx context.Context, site, percent int) (*turn.Worker, error) {
-	env, args, err := h.env(site, percent)
+func (h *host) hire(ctx context.Context, c change) (*turn.Worker, error) {
+	env, args, err := h.env(c)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +214,7 @@ func (h *host) hire(ctx context.Context, site, percent int) (*turn.Worker, error
 // measure prints a row for each site and each change of it. Half of the windows of real changes are before the profile and half after it, for the
 // machine's hours differ.
 func (h *host) measure(ctx context.Context, stdout io.Writer) error {
-	ns := map[[2]int][]float64{}
+	ns := map[change][]float64{}
 	starts := func(from, to int) error {
 		for n := from; n < to; n++ {
 			if err := h.edits(ctx, ns, h.o.rounds/h.o.starts); err != nil {
@@ -221,29 +226,25 @@ func (h *host) measure(ctx context.Context, stdout io.Writer) error {
 	if err := starts(0, h.o.starts/2); err != nil {
 		return err
 	}
-	said := map[[2]int]report.Effect{}
-	var more string
+	said := map[change]report.Effect{}
 	var err error
 	if h.o.duration > 0 {
-		said, more, err = h.profile(ctx)
+		said, err = h.profile(ctx)
 	}
 	if err := starts(h.o.starts/2, h.o.starts); err != nil {
 		return err
 	}
 	for i, s := range h.Sites {
 		for _, d := range h.o.speedups {
-			real := effect.Paired(ns[[2]int{-1, 0}], ns[[2]int{i, d}], .95, 0)
+			real := effect.Paired(ns[asItIs], ns[change{i, d}], .95, 0)
 			p, off := "", ""
-			if e, ok := said[[2]int{i, d}]; ok {
+			if e, ok := said[change{i, d}]; ok {
 				p = fmt.Sprintf("%+.1f [%+.1f, %+.1f]", e.Percent, e.Low, e.High)
 				off = fmt.Sprintf("%+.1f", e.Percent-real.Percent)
 			}
-			fmt.Fprintf(stdout, "%-12s %-32s %4d%% %9.1f  %-22s %-22s %7s\n", h.Name, s.Name, d, mean(ns[[2]int{-1, 0}])/1000,
+			fmt.Fprintf(stdout, "%-12s %-32s %4d%% %9.1f  %-22s %-22s %7s\n", h.Name, s.Name, d, mean(ns[asItIs])/1000,
 				fmt.Sprintf("%+.1f [%+.1f, %+.1f]", real.Percent, real.Low, real.High), p, off)
 		}
-	}
-	if more != "" {
-		fmt.Fprintln(stdout, more)
 	}
 	return err
 }
@@ -255,28 +256,28 @@ func mean(x []float64) (m float64) {
 	return m
 }
 
-// edits starts each server, and adds its mean time per operation in so many windows, by site and percent; that of the server as it is is site -1.
-func (h *host) edits(ctx context.Context, ns map[[2]int][]float64, rounds int) error {
-	workers := map[[2]int]*turn.Worker{}
+// edits starts each server, and adds its mean time per operation in so many windows, by what was changed.
+func (h *host) edits(ctx context.Context, ns map[change][]float64, rounds int) error {
+	workers := map[change]*turn.Worker{}
 	defer func() {
 		for _, w := range workers {
 			w.End()
 		}
 	}()
-	kinds := [][2]int{{-1, 0}}
+	kinds := []change{asItIs}
 	for i := range h.Sites {
 		for _, d := range h.o.speedups {
-			kinds = append(kinds, [2]int{i, d})
+			kinds = append(kinds, change{i, d})
 		}
 	}
 	for _, k := range kinds {
-		w, err := h.hire(ctx, k[0], k[1])
+		w, err := h.hire(ctx, k)
 		if err != nil {
 			return err
 		}
 		workers[k] = w
 	}
-	sum := map[[2]int]float64{}
+	sum := map[change]float64{}
 	r := rand.New(rand.NewPCG(1, uint64(len(ns[kinds[0]]))))
 	for range rounds {
 		for _, i := range r.Perm(len(kinds)) {
@@ -307,11 +308,11 @@ func (h *host) pin() func(pid, speedup int, run func() error) error {
 	}
 }
 
-// profile is what headway says of the server as it is, by site and percent, and what it says of its own cost.
-func (h *host) profile(ctx context.Context) (map[[2]int]report.Effect, string, error) {
-	env, args, err := h.env(-1, 0)
+// profile is what headway says of the server as it is, by what was changed.
+func (h *host) profile(ctx context.Context) (map[change]report.Effect, error) {
+	env, args, err := h.env(asItIs)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	name := func(in, f string) string { return path.Join(h.Import, in) + "." + f }
 	o := causal.Options{
@@ -327,14 +328,14 @@ func (h *host) profile(ctx context.Context) (map[[2]int]report.Effect, string, e
 	}
 	r, err := causal.Run(ctx, o)
 	if r == nil {
-		return nil, "", err
+		return nil, err
 	}
-	said := map[[2]int]report.Effect{}
+	said := map[change]report.Effect{}
 	for _, c := range r.Cases {
 		for i := range h.Sites {
 			if c.Group != "" && (o.Sites[i] == c.Group || strings.HasSuffix(o.Sites[i], "/"+c.Group)) {
 				for _, e := range c.Effects {
-					said[[2]int{i, int(c.Params["speedup"] + .5)}] = e
+					said[change{i, int(c.Params["speedup"] + .5)}] = e
 				}
 			}
 		}
@@ -345,5 +346,5 @@ func (h *host) profile(ctx context.Context) (map[[2]int]report.Effect, string, e
 	for _, w := range r.Warnings {
 		fmt.Fprintf(h.log, "    %s\n", w)
 	}
-	return said, fmt.Sprintf("%12s accounts %s", "", r.Environment.More["accounts"]), err
+	return said, err
 }

@@ -94,13 +94,10 @@ func TestEdit(t *testing.T) {
 // A change leaves out a part of one site's work, and the server as it is has all of it.
 func TestEnv(t *testing.T) {
 	h := &host{Server: Server{Args: []string{"-p", "$PORT"}, Sites: []Site{{Env: "X", Times: 8}, {Env: "Y", Times: 4}}}, o: options{procs: 1}}
-	for _, c := range []struct {
-		site, percent int
-		want          string
-	}{{-1, 0, "X=8 Y=4"}, {0, 75, "X=2 Y=4"}, {1, 25, "X=8 Y=3"}} {
-		env, args, err := h.env(c.site, c.percent)
-		if got := strings.Join(env[len(env)-2:], " "); err != nil || got != c.want {
-			t.Errorf("site %d, %d %%: %s, %v, want %s", c.site, c.percent, got, err, c.want)
+	for c, want := range map[change]string{asItIs: "X=8 Y=4", {0, 75}: "X=2 Y=4", {1, 25}: "X=8 Y=3"} {
+		env, args, err := h.env(c)
+		if got := strings.Join(env[len(env)-2:], " "); err != nil || got != want {
+			t.Errorf("%+v: %s, %v, want %s", c, got, err, want)
 		}
 		if len(args) != 2 || args[1] == "$PORT" {
 			t.Errorf("%q", args)

@@ -58,7 +58,7 @@ func Start(ctx context.Context, dir string, program, load *exec.Cmd, accounts bo
 	for limit := time.Now().Add(patience); block.Count(0).N == 0; time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil || time.Now().After(limit) {
 			w.End()
-			return nil, errors.Join(fmt.Errorf("%s makes no progress", program.Path), ctx.Err())
+			return nil, errors.Join(fmt.Errorf("no progress within %v", patience), ctx.Err())
 		}
 	}
 	block.SetOn(accounts)
