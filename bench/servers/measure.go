@@ -42,6 +42,9 @@ type change struct{ site, percent int }
 
 var asItIs = change{site: -1}
 
+// unchanged is how many processes of the server as it is there are at a time: all changes are compared with them, so their luck would be in every row.
+const unchanged = 3
+
 const page = "page" // stands for a page in Files
 
 // prepare fetches a server, edits it and builds it.
@@ -264,7 +267,10 @@ func (h *host) edits(ctx context.Context, ns map[change][]float64, rounds int) e
 			w.End()
 		}
 	}()
-	kinds := []change{asItIs}
+	var kinds []change
+	for i := range unchanged {
+		kinds = append(kinds, change{asItIs.site, i})
+	}
 	for i := range h.Sites {
 		for _, d := range h.o.speedups {
 			kinds = append(kinds, change{i, d})
@@ -278,7 +284,7 @@ func (h *host) edits(ctx context.Context, ns map[change][]float64, rounds int) e
 		workers[k] = w
 	}
 	sum := map[change]float64{}
-	r := rand.New(rand.NewPCG(1, uint64(len(ns[kinds[0]]))))
+	r := rand.New(rand.NewPCG(1, uint64(len(ns[asItIs]))))
 	for range rounds {
 		for _, i := range r.Perm(len(kinds)) {
 			x, err := workers[kinds[i]].Window(ctx, 1, 1, h.o.window)
@@ -288,9 +294,15 @@ func (h *host) edits(ctx context.Context, ns map[change][]float64, rounds int) e
 			sum[kinds[i]] += x
 		}
 	}
+	base := 0.
 	for _, k := range kinds {
+		if k.site == asItIs.site {
+			base += sum[k] / float64(rounds) / unchanged
+			continue
+		}
 		ns[k] = append(ns[k], sum[k]/float64(rounds))
 	}
+	ns[asItIs] = append(ns[asItIs], base)
 	return nil
 }
 
