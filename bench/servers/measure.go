@@ -136,7 +136,7 @@ func (s Site) edit(source string) error {
 func (h *host) build(ctx context.Context, dir string) error {
 	c := &instrument.Config{Packages: map[string][]instrument.Mark{}}
 	mark := func(in, f string, kind instrument.Kind, id uint32) {
-		pkg := path.Join(h.Import, in)
+		pkg := h.importPath(in)
 		c.Packages[pkg] = append(c.Packages[pkg], instrument.Mark{Kind: kind, ID: id, Func: f})
 	}
 	mark(h.Progress[0], h.Progress[1], instrument.Entry, 0)
@@ -167,6 +167,12 @@ func (h *host) processors(of int) string {
 		return fmt.Sprintf("0-%d", h.o.procs-1)
 	}
 	return fmt.Sprintf("%d-%d", h.o.procs, all-1)
+}
+
+// importPath is that of a package of the module.
+func (s Server) importPath(in string) string {
+	module, _, _ := strings.Cut(s.Module, "@")
+	return path.Join(module, in)
 }
 
 // freePort is one of 127.0.0.1 that nobody has just now.
@@ -326,7 +332,7 @@ func (h *host) profile(ctx context.Context) (map[change]report.Effect, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := func(in, f string) string { return path.Join(h.Import, in) + "." + f }
+	name := func(in, f string) string { return h.importPath(in) + "." + f }
 	o := causal.Options{
 		Dir: h.dir, BuildDir: h.source, Package: "./" + h.Package, BuildFlags: []string{"-trimpath"}, Args: args, Env: env, Load: h.Load,
 		Throughput: []string{name(h.Progress[0], h.Progress[1])},

@@ -5,7 +5,6 @@ type Server struct {
 	Name    string
 	Module  string // path@version
 	Package string // the program's directory in the module
-	Import  string // path of the module without its version
 	Args    []string
 	Files   map[string]string // what it reads, by name, in the directory where it runs
 	Load    string            // the clients: a command for the shell
@@ -34,7 +33,7 @@ type Site struct {
 // In $PORT the server listens, and wants its clients.
 var servers = []Server{
 	{
-		Name: "caddy", Module: "github.com/caddyserver/caddy/v2@v2.11.9", Import: "github.com/caddyserver/caddy/v2", Package: "cmd/caddy",
+		Name: "caddy", Module: "github.com/caddyserver/caddy/v2@v2.11.9", Package: "cmd/caddy",
 		Args: []string{"run", "--config", "Caddyfile"},
 		Files: map[string]string{
 			"Caddyfile": `{
@@ -139,7 +138,7 @@ func statAgain(fsys fs.FS, name string) (info fs.FileInfo, err error) {
 		},
 	},
 	{
-		Name: "coredns", Module: "github.com/coredns/coredns@v1.15.0", Import: "github.com/coredns/coredns", Package: ".",
+		Name: "coredns", Module: "github.com/coredns/coredns@v1.15.0", Package: ".",
 		Args: []string{"-conf", "Corefile"},
 		Files: map[string]string{
 			"Corefile": `example.org:{$PORT} {
@@ -236,7 +235,7 @@ func scrubAgain(r *Request, m *dns.Msg) {
 		},
 	},
 	{
-		Name: "nats-server", Module: "github.com/nats-io/nats-server/v2@v2.15.3", Import: "github.com/nats-io/nats-server/v2", Package: ".",
+		Name: "nats-server", Module: "github.com/nats-io/nats-server/v2@v2.15.3", Package: ".",
 		Args:     []string{"-a", "127.0.0.1", "-p", "$PORT"},
 		Load:     `taskset -c $CLIENTS $SELF publish $PORT`,
 		Progress: [2]string{"server", "(*client).processInboundClientMsg"},
