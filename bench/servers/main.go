@@ -4,7 +4,7 @@
 // So that work can be taken out in quarters, and what it costs in the server, with its locks, its system calls and its garbage, goes with it. The
 // server as it is and the changed ones are processes that have turns of a window each; then the first is profiled.
 //
-//	go run ./bench/servers                          caddy, CoreDNS and nats-server, a quarter of an hour
+//	go run ./bench/servers                          caddy, CoreDNS and nats-server, half an hour and their builds
 //	go run ./bench/servers -server caddy -procs 2   with two processors, which the clients use, too
 //
 // The servers are fetched as modules, so the first run needs the network. Their clients are wrk and dnsperf, which Debian has.
