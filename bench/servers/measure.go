@@ -80,7 +80,7 @@ func prepare(ctx context.Context, s Server, o options, dir string, stderr io.Wri
 			return nil, fmt.Errorf("%s: %w", site.Name, err)
 		}
 	}
-	return h, h.build(ctx, dir)
+	return h, h.build(ctx)
 }
 
 // somePage is a page that compresses as pages do.
@@ -133,7 +133,7 @@ func (s Site) edit(source string) error {
 }
 
 // build builds the edited server with its progress and its sites marked.
-func (h *host) build(ctx context.Context, dir string) error {
+func (h *host) build(ctx context.Context) error {
 	c := &instrument.Config{Packages: map[string][]instrument.Mark{}}
 	mark := func(in, f string, kind instrument.Kind, id uint32) {
 		pkg := h.importPath(in)
@@ -143,18 +143,7 @@ func (h *host) build(ctx context.Context, dir string) error {
 	for i, s := range h.Sites {
 		mark(s.In, s.Func, instrument.Site, uint32(i+1))
 	}
-	file := filepath.Join(dir, "config.json")
-	flags := c.Flags(h.self, true)
-	if err := c.Write(file); err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-trimpath", "-o", h.binary}, flags...), "./"+h.Package)...)
-	cmd.Dir = h.source
-	cmd.Env = append(os.Environ(), instrument.ConfigEnv+"="+file)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
+	return turn.Build(ctx, c, h.source, "./"+h.Package, h.binary, "-trimpath")
 }
 
 // processors is where a server (0) or its clients (1) run, as taskset takes it: a server gets the first ones for itself if that leaves any. Else they share all.
@@ -212,7 +201,7 @@ func (h *host) hire(ctx context.Context, c change) (*turn.Worker, error) {
 		return nil, err
 	}
 	program := exec.CommandContext(ctx, "taskset", append([]string{"-c", h.processors(0), h.binary}, args...)...)
-	load := exec.CommandContext(ctx, "sh", "-c", "while :; do "+strings.TrimPrefix(h.Load, "exec ")+"; sleep .1; done")
+	load := exec.CommandContext(ctx, "sh", "-c", "while :; do "+h.Load+"; sleep .1; done")
 	for _, cmd := range []*exec.Cmd{program, load} {
 		cmd.Dir, cmd.Env = h.dir, env
 		cmd.Stdout, cmd.Stderr = h.null, h.null
@@ -235,7 +224,7 @@ func (h *host) measure(ctx context.Context, stdout io.Writer) error {
 	if err := starts(0, h.o.starts/2); err != nil {
 		return err
 	}
-	said := map[change]report.Effect{}
+	var said map[change]report.Effect
 	var err error
 	if h.o.duration > 0 {
 		said, err = h.profile(ctx)

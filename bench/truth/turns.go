@@ -31,10 +31,6 @@ type turns struct {
 
 // instrumentAll builds the programs of the cells with their sites and their progress marked.
 func instrumentAll(ctx context.Context, module, dir string, cells []Cell) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	for _, pkg := range packagesOf(cells) {
 		path := "github.com/headway-lab/headway" + strings.TrimPrefix(pkg, ".")
 		c := &instrument.Config{Packages: map[string][]instrument.Mark{path: {
@@ -42,17 +38,8 @@ func instrumentAll(ctx context.Context, module, dir string, cells []Cell) error 
 			{Kind: instrument.Site, ID: 1, Func: "siteA"},
 			{Kind: instrument.Site, ID: 2, Func: "siteB"},
 		}}}
-		file := filepath.Join(dir, filepath.Base(pkg)+".json")
-		flags := c.Flags(self, true)
-		if err := c.Write(file); err != nil {
+		if err := turn.Build(ctx, c, module, pkg, instrumented(dir, pkg)); err != nil {
 			return err
-		}
-		args := append([]string{"build", "-o", instrumented(dir, pkg)}, append(flags, pkg)...)
-		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir = module
-		cmd.Env = append(os.Environ(), instrument.ConfigEnv+"="+file)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 		}
 	}
 	return nil

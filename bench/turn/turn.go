@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/headway-lab/headway/causal/control"
+	"github.com/headway-lab/headway/causal/instrument"
 )
 
 const (
@@ -30,6 +32,25 @@ var ErrNothing = errors.New("no operation ended in the window")
 type Worker struct {
 	cmds  []*exec.Cmd // the program and what sends it its load, each with a process group of its own
 	block *control.Block
+}
+
+// Build builds a package, named from a directory, as a profile would with these marks. The program that calls it is the go command's toolexec.
+func Build(ctx context.Context, c *instrument.Config, dir, pkg, out string, flags ...string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	marked := c.Flags(self, true)
+	if err := c.Write(out + ".json"); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-o", out}, flags, marked, []string{pkg})...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), instrument.ConfigEnv+"="+out+".json")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", pkg, err, b)
+	}
+	return nil
 }
 
 // Start starts an instrumented program, whose progress point is the one numbered 0, and its load, if it has one, waits until there is
