@@ -80,8 +80,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	switch {
 	case o.procs < 1:
 		return o, fmt.Errorf("-procs %d must be at least 1", o.procs)
-	case o.starts < 2 || o.starts > o.rounds:
-		return o, fmt.Errorf("-starts %d: 2, for an interval, to -rounds, %d", o.starts, o.rounds)
+	case o.starts < 4 || o.starts > o.rounds:
+		return o, fmt.Errorf("-starts %d: 4, for an interval, to -rounds, %d", o.starts, o.rounds)
 	case o.runs < 1 || o.runs > 100:
 		return o, fmt.Errorf("-runs %d must be 1 to 100", o.runs)
 	case o.window <= 0:

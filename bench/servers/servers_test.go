@@ -29,7 +29,7 @@ func TestBadFlags(t *testing.T) {
 		"-server nothing":         "no site matches",
 		"-speedups 30":            "in quarters",
 		"-procs 0":                "-procs",
-		"-starts 1":               "-starts",
+		"-starts 3":               "-starts",
 		"-rounds 4 -starts 5":     "-starts",
 		"-runs 0":                 "-runs",
 		"-window 0s":              "-window",

@@ -187,8 +187,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-runs %d must be 1 to 100", o.runs)
 	case o.profiles < 1:
 		return o, fmt.Errorf("-profiles %d must be at least 1", o.profiles)
-	case o.turns < 0 || o.turns == 1:
-		return o, fmt.Errorf("-turns %d: 0, or at least 2 for an interval", o.turns)
+	case o.turns < 0 || o.turns > 0 && o.turns < 4:
+		return o, fmt.Errorf("-turns %d: 0, or at least 4 for an interval", o.turns)
 	case o.turns > 0 && o.placebo:
 		return o, errors.New("-turns shortens the program, and with -placebo there is nothing to shorten: leave out one of them")
 	case o.turns > 0 && o.jsonFile != "":

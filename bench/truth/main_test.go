@@ -46,7 +46,7 @@ func TestWrongArguments(t *testing.T) {
 		{"-profiles 0", "-profiles"},
 		{"-runs 0", "-runs"},
 		{"-turns -1", "-turns"},
-		{"-turns 1", "-turns"},
+		{"-turns 3", "-turns"},
 		{"-turns 5 -placebo", "-turns"},
 		{"-turns 5 -json x.json", "-turns"},
 		{"-turns 5 -program ^open-loop-latency$", "no program matches"},
