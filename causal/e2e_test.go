@@ -382,6 +382,14 @@ func TestCancelBuild(t *testing.T) {
 // accounted builds a program and runs it with its accounts on, beside other tests.
 func accounted(t *testing.T, dir string, conf *instrument.Config, args ...string) (*process, *screen) {
 	t.Helper()
+	p, out := built(t, dir, conf)(args...)
+	p.block.SetOn(true)
+	return p, out
+}
+
+// built returns what starts the program in dir with such marks. No accounts of it are kept.
+func built(t *testing.T, dir string, conf *instrument.Config) func(args ...string) (*process, *screen) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
@@ -390,8 +398,7 @@ func accounted(t *testing.T, dir string, conf *instrument.Config, args ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := new(screen)
-	o := Options{Dir: dir, Package: ".", Args: args, Env: append(os.Environ(), "GOFLAGS=-buildvcs=false"), Stdout: out, Stderr: out}
+	o := Options{Dir: dir, Package: ".", Env: append(os.Environ(), "GOFLAGS=-buildvcs=false")}
 	g, err := newGoTool(t.Context(), &o)
 	if err != nil {
 		t.Fatal(err)
@@ -401,13 +408,17 @@ func accounted(t *testing.T, dir string, conf *instrument.Config, args ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := start(&o, tmp, bin)
-	if err != nil {
-		t.Fatal(err)
+	return func(args ...string) (*process, *screen) {
+		t.Helper()
+		o, out := o, new(screen)
+		o.Args, o.Stdout, o.Stderr = args, out, out
+		p, err := start(&o, tmp, bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.stop)
+		return p, out
 	}
-	t.Cleanup(p.stop)
-	p.block.SetOn(true)
-	return p, out
 }
 
 // A processor's clock goes on between two readings of the kernel's by the processor's ticks: it is never ahead of the
@@ -562,7 +573,7 @@ func TestDeep(t *testing.T) {
 			p.block.SetWeight(2, control.Inherit)
 			p.block.SetWeight(3, control.Inherit)
 			until(t, p, out, "in\n")
-			if r := rise(p); r < 0.4 || r > 0.6 {
+			if r := rise(p); r < 0.25 || r > 0.6 { // less than half, for what its inner marks take is left out
 				t.Errorf("in a site that is twice as fast debt rises by %.2f of the time", r)
 			}
 			until(t, p, out, "out\n")

@@ -36,6 +36,9 @@ var edits = map[string][]edit{
 		{"runtime2.go", "\tsched     gobuf\n\tsyscallsp", "\theadwayIn *headwayMarks\n\tsched     gobuf\n\tsyscallsp"},
 		{"runtime2.go", "\tgcAssistBytes int64\n\n\t// valgrindStackID", "\tgcAssistBytes int64\n\n\theadwayCount int64\n\theadwayTime int64\n\theadwayWait int64\n\theadwayWaited int64\n\theadwayGone uint32\n\theadwayFree bool\n\n\t// valgrindStackID"},
 
+		// What a thread's P has for an account, beside the P.
+		{"runtime2.go", "\tp puintptr\n", "\tp puintptr\n\theadwayOf puintptr\n\theadway *headwayP\n"},
+
 		// Goroutines start, stop, become ready.
 		{"proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n\t}\n\tif !headwayIdle {\n\t\theadwayRun(gp, mp.p.ptr())\n\t}\n"},
 		// Where a goroutine parks, which is often, the rest of dropg is still inlined.

@@ -1,0 +1,66 @@
+package causal
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/headway-lab/headway/causal/control"
+	"github.com/headway-lab/headway/causal/instrument"
+)
+
+// What accounts take in a site is no part of it: however often there is an effect or another mark in it, it is worth what it takes while no
+// accounts are kept. Two processes have turns, for one that keeps accounts now and then owes for the time between.
+func TestDense(t *testing.T) {
+	begin := built(t, "testdata/dense", &instrument.Config{Packages: map[string][]instrument.Mark{"example.org/dense": {
+		{Kind: instrument.Entry, ID: 0, Func: "done"},
+		{Kind: instrument.Site, ID: 1, Func: "site"},
+		{Kind: instrument.Site, ID: 2, Func: "inner"},
+	}}})
+	for _, does := range []string{"compute", "lock", "rlock", "marks"} {
+		t.Run(does, func(t *testing.T) {
+			off, _ := begin(does)
+			on, _ := begin(does)
+			on.block.SetWeight(1, control.One/2)
+			on.block.SetWeight(2, control.Inherit)
+			on.block.SetOn(true)
+			time.Sleep(50 * time.Millisecond)
+			for _, p := range []*process{off, on} {
+				if err := syscall.Kill(p.block.Pid(), syscall.SIGSTOP); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var said, takes []float64
+			for range 40 {
+				plain, _ := turnOf(off)
+				with, site := turnOf(on)
+				said, takes = append(said, site/plain), append(takes, with/plain)
+			}
+			worth, slower := middle(said), middle(takes)
+			t.Logf("with accounts it takes %.2f of what it does without, and its site is said to be %.2f", slower, worth)
+			if most := 1.25 + 0.55*(slower-1); worth > most || worth < 0.3 {
+				t.Errorf("a site is said to take %.2f of what it does, which is %.2f with accounts", worth, slower)
+			}
+		})
+	}
+}
+
+// turnOf lets a process go on for a moment: how long an operation of it takes, and how long its site is said to be.
+func turnOf(p *process) (takes, site float64) {
+	syscall.Kill(p.block.Pid(), syscall.SIGCONT)
+	defer syscall.Kill(p.block.Pid(), syscall.SIGSTOP)
+	time.Sleep(5 * time.Millisecond)
+	for n, debt, begin := p.block.Count(0).N, p.block.Debt(control.Now()), control.Now(); ; {
+		time.Sleep(15 * time.Millisecond)
+		end := control.Now()
+		if ops := float64(p.block.Count(0).N - n); ops > 0 { // it may have had no processor
+			return float64(end-begin) / ops, 2 * float64(p.block.Debt(end)-debt) / ops
+		}
+	}
+}
+
+func middle(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
