@@ -271,7 +271,8 @@ func TestHalf(t *testing.T) {
 		{"nested", "what a function calls counts for it, however long before the experiments it was entered", -50,
 			Options{Dir: "nested", Throughput: []string{"main.step"}, Sites: []string{"main.outer", "main.inner"}}},
 		{"limit", "a request that waits for a busy server is not one that its client has not sent yet", -33, truth("client-process-limit")},
-		{"packets", "a packet follows the last one to its sender, not the last one", -12, truth("client-process-packets")},
+		// -12 by arithmetic, -18 to -23 really where its clients are on the same processors; -38 if it followed the last one to anybody.
+		{"packets", "a packet follows the last one to its sender, not the last one", -17, truth("client-process-packets")},
 		{"packets inside", "a packet from the process itself follows what its sender did", -30, truth("packets-inside")},
 		{"signal", "a signal is not late because the one who waited for it was not held up", -30, truth("signal")},
 		{"http2", "what the README promises: it is half of a small request", -17,

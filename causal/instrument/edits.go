@@ -50,7 +50,7 @@ var edits = map[string][]edit{
 		{"proc.go", "\tnewg.runningCleanups.Store(false)\n", "\tnewg.runningCleanups.Store(false)\n\tif headwayFixed.base != 0 {\n\t\theadwaySpawn(newg)\n\t}\n"},
 		{"proc.go", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n", "func newproc(fn *funcval) {\n\tgp := getg()\n\tpc := sys.GetCallerPC()\n\tif !headwayIdle {\n\t\theadwayPay()\n\t}\n"},
 		// Who has no effects for others to see pays when the scheduler takes the processor away.
-		{"proc.go", "func gopreempt_m(gp *g) {\n", "func gopreempt_m(gp *g) {\n\tif !headwayIdle && headwaySlot(getg().m.p.ptr()).mayOwe() {\n\t\theadwayPayLoop(nil)\n\t}\n"},
+		{"proc.go", "func gopreempt_m(gp *g) {\n", "func gopreempt_m(gp *g) {\n\tif !headwayIdle && headwayMine(getg().m).mayOwe() {\n\t\theadwayPayLoop(nil)\n\t}\n"},
 		// The end of marking stops everybody: it comes no sooner than the work before it is paid for.
 		{"mgc.go", "func gcMarkDone() {\n\t", "func gcMarkDone() {\n\t" + pay},
 		// Who spins until another goroutine has done something pays meanwhile, not when it has seen it.
