@@ -18,7 +18,7 @@ func TestDense(t *testing.T) {
 		{Kind: instrument.Site, ID: 1, Func: "site"},
 		{Kind: instrument.Site, ID: 2, Func: "inner"},
 	}}})
-	for _, does := range []string{"compute", "lock", "rlock", "marks"} {
+	for _, does := range []string{"compute", "lock", "rlock", "marks", "channel", "clock", "call"} {
 		t.Run(does, func(t *testing.T) {
 			off, _ := begin(does)
 			on, _ := begin(does)
