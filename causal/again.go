@@ -30,10 +30,10 @@ func (r *runner) again(ctx context.Context, err error) error {
 
 // resume is again for a program whose accounts are kept.
 func (r *runner) resume(ctx context.Context, err error) error {
-	if err = r.again(ctx, err); err == nil {
-		r.proc.block.SetOn(true)
+	if err = r.again(ctx, err); err != nil {
+		return err
 	}
-	return err
+	return r.proc.keep(ctx, true)
 }
 
 // anew ends the program and starts it again.
@@ -94,7 +94,9 @@ func (r *runner) turn(ctx context.Context, number int) error {
 	if err := r.warm(ctx); err != nil {
 		return err
 	}
-	r.proc.block.SetOn(true)
+	if err := r.proc.keep(ctx, true); err != nil {
+		return err
+	}
 	return r.proc.sleep(ctx, 300*time.Millisecond)
 }
 

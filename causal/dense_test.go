@@ -24,7 +24,9 @@ func TestDense(t *testing.T) {
 			on, _ := begin(does)
 			on.block.SetWeight(1, control.One/2)
 			on.block.SetWeight(2, control.Inherit)
-			on.block.SetOn(true)
+			if err := on.keep(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
 			time.Sleep(50 * time.Millisecond)
 			for _, p := range []*process{off, on} {
 				if err := syscall.Kill(p.block.Pid(), syscall.SIGSTOP); err != nil {

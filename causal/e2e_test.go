@@ -384,7 +384,9 @@ func TestCancelBuild(t *testing.T) {
 func accounted(t *testing.T, dir string, conf *instrument.Config, args ...string) (*process, *screen) {
 	t.Helper()
 	p, out := built(t, dir, conf)(args...)
-	p.block.SetOn(true)
+	if err := p.keep(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
 	return p, out
 }
 

@@ -108,10 +108,13 @@ func (r *runner) experiments(ctx context.Context) error {
 			t.cells = append(t.cells, &cell{site: s, speedup: d, placebo: r.o.Placebo, base: make([][]float64, len(r.metrics)), changed: make([][]float64, len(r.metrics))})
 		}
 	}
-	r.proc.block.SetOn(true)
 	r.weights(nil, 0)
-	// The accounting itself slows the program a little: let that settle.
-	if err := r.proc.sleep(ctx, 300*time.Millisecond); err != nil {
+	err := r.proc.keep(ctx, true)
+	if err == nil {
+		// The accounting itself slows the program a little: let that settle.
+		err = r.proc.sleep(ctx, 300*time.Millisecond)
+	}
+	if err != nil {
 		if err = r.resume(ctx, err); err != nil {
 			return err
 		}

@@ -98,6 +98,21 @@ func (p *process) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// keep has the program keep accounts, or not, and returns when it does.
+func (p *process) keep(ctx context.Context, on bool) error {
+	p.block.SetOn(on)
+	const patience = 20 * time.Second
+	for limit := time.Now().Add(patience); p.block.Kept() != on; {
+		if time.Now().After(limit) {
+			return fmt.Errorf("the program has not answered for %v: it is stopped, or gets no processor", patience)
+		}
+		if err := p.sleep(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // stop ends the program, and before it what sends it load.
 func (p *process) stop() {
 	if p.load != nil {

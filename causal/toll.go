@@ -26,15 +26,15 @@ func (r *runner) toll(ctx context.Context) (*effect.Effect, error) {
 	if r.o.Around != nil || budget < 2*tollPairs*(each+tollGap) {
 		return nil, nil
 	}
-	b := r.proc.block
-	defer b.SetOn(true)
 	var turns [2][]float64 // off and on
 	for begin := time.Now(); time.Since(begin) < budget; {
 		first := len(turns[0]) % 2 // off and on, on and off: what drifts meets both alike
 		var pair [2]float64
 		for i := range pair {
 			on := i ^ first
-			b.SetOn(on == 1)
+			if err := r.proc.keep(ctx, on == 1); err != nil {
+				return nil, err
+			}
 			if err := r.proc.sleep(ctx, tollGap); err != nil {
 				return nil, err
 			}
@@ -80,11 +80,14 @@ func perVisit(a, b snapshot, ends bool) float64 {
 // payToll has the toll measured, and says so if it is high. A program that ends meanwhile is started again, and the toll left.
 func (r *runner) payToll(ctx context.Context) error {
 	e, err := r.toll(ctx)
+	if err == nil {
+		err = r.proc.keep(ctx, true)
+	}
 	if err != nil {
 		return r.resume(ctx, err)
 	}
 	if r.accounts = e; e != nil && e.Low > tollNoted {
 		r.warn("to keep accounts makes the program %.0f %% slower (%.0f to %.0f): that is work which no site can save, so an effect of a site that is not part of it may be too small by up to %.0f %% of itself", e.Percent, e.Low, e.High, e.Percent/(1+e.Percent/100))
 	}
-	return nil // what follows waits until they have taken hold
+	return nil
 }

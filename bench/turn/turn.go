@@ -76,13 +76,13 @@ func Start(ctx context.Context, dir string, program, load *exec.Cmd, accounts bo
 		}
 		w.cmds = append(w.cmds, cmd)
 	}
-	for limit := time.Now().Add(patience); block.Count(0).N == 0; time.Sleep(time.Millisecond) {
+	block.SetOn(accounts)
+	for limit := time.Now().Add(patience); block.Count(0).N == 0 || block.Kept() != accounts; time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil || time.Now().After(limit) {
 			w.End()
 			return nil, errors.Join(fmt.Errorf("no progress within %v", patience), ctx.Err())
 		}
 	}
-	block.SetOn(accounts)
 	return w, w.signal(syscall.SIGSTOP)
 }
 

@@ -70,10 +70,14 @@ func (b *Block) Pid() int { return int(b.word(offPid).Load()) }
 // TextBase is the address of the process's text segment.
 func (b *Block) TextBase() uint64 { return b.word(offText).Load() }
 
-// SetOn switches the accounting. It stays on from the first baseline to the last experiment.
+// SetOn switches the accounting. It stays on from the first baseline to the last experiment. See Kept for when that is done.
 func (b *Block) SetOn(on bool) {
 	b.flag(flagCharges, on)
 }
+
+// Kept says whether the program keeps accounts. Once they are asked for it measures first what they take, for which it needs 10 ms of
+// a processor, and longer to get them on a busy machine.
+func (b *Block) Kept() bool { return b.word(offKept).Load() != 0 }
 
 func (b *Block) flag(f uint64, on bool) {
 	if on {

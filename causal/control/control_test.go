@@ -90,6 +90,13 @@ func TestSettings(t *testing.T) {
 	if on != 1 || b.word(offOn).Load() != 0 {
 		t.Error("SetOn does not switch")
 	}
+	if b.Kept() {
+		t.Error("that accounts are kept is for the program to say")
+	}
+	b.word(offKept).Store(1)
+	if !b.Kept() {
+		t.Error("what the program says of its accounts is not seen")
+	}
 	b.SetSample(1e6)
 	if b.word(offSample).Load() != 1e6 || b.word(offOn).Load() != flagSamples {
 		t.Error("SetSample does not switch")

@@ -29,7 +29,7 @@ const (
 	offNames   = 72
 	offExt     = 80
 	offForgive = 88
-	offErr     = 96
+	offKept    = 96
 	offAway    = 104
 	offAways   = 112
 	offAwayAt  = 1024

@@ -78,7 +78,7 @@ func TestLayout(t *testing.T) {
 
 // Nothing in the block overlaps, and the words are aligned.
 func TestLayoutFits(t *testing.T) {
-	header := []int{offMagic, offPid, offOn, offSample, offGen, offProcs, offText, offHead, offNames, offExt, offForgive, offErr}
+	header := []int{offMagic, offPid, offOn, offSample, offGen, offProcs, offText, offHead, offNames, offExt, offForgive, offKept, offAway, offAways}
 	seen := map[int]bool{}
 	for _, off := range header {
 		if seen[off] || off%8 != 0 || off+8 > offW {
