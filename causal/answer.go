@@ -99,6 +99,7 @@ func (r *runner) report() *report.Report {
 		if s.carried < 0.9 {
 			g.Notes = append(g.Notes, fmt.Sprintf("%.0f%% of this site's samples could be sped up; the rest lies in the scheduler, the collector or functions too short to time", 100*s.carried))
 		}
+		g.Notes = append(g.Notes, bySite[s][0].toll.note()...)
 		for i, e := range shown.trend[s] {
 			if e != nil && len(bySite[s]) > 1 {
 				g.Notes = append(g.Notes, fmt.Sprintf("all speed-ups taken together: %s %+.1f %% (%+.1f to %+.1f) at 50 %%, if the effect is in proportion", r.metrics[i].name, e.Percent, e.Low, e.High))
@@ -107,7 +108,7 @@ func (r *runner) report() *report.Report {
 		base := report.Case{Name: names[s] + ", as it is", Group: names[s], Baseline: true, Params: map[string]float64{"speedup": 0}, Values: map[string]report.Value{}}
 		for i, m := range r.metrics {
 			if e := effect.Of(t.baselines[i], o.Confidence, o.Seed); finite(e.Value) {
-				base.Values[m.name] = value(e)
+				base.Values[m.name] = bySite[s][0].toll.less(value(e), e.Value)
 			}
 		}
 		rep.Cases = append(rep.Cases, base)
@@ -127,14 +128,14 @@ func (r *runner) report() *report.Report {
 				Params: map[string]float64{"speedup": float64(c.speedup)}, Values: map[string]report.Value{}, Effects: map[string]report.Effect{}}
 			for i, m := range r.metrics {
 				if e := effect.Of(c.changed[i], o.Confidence, o.Seed); finite(e.Value) {
-					k.Values[m.name] = value(e)
+					k.Values[m.name] = c.toll.less(value(e), effect.Of(c.base[i], o.Confidence, o.Seed).Value)
 				}
 				e := c.effects[i]
 				if !finite(e.Percent) || !finite(e.Low) || !finite(e.High) {
 					continue
 				}
 				x := -s.share * float64(c.speedup)
-				k.Effects[m.name] = report.Effect{Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Expected: &x, Shared: 100 * c.method(), Real: shown.real[c][i]}
+				k.Effects[m.name] = report.Effect{Percent: e.Percent, Low: e.Low, High: e.High, Confidence: e.Confidence, N: e.N, Expected: &x, Shared: 100 * c.toll.shared(c.toll.factor()*c.method(), e), Real: shown.real[c][i]}
 			}
 			if len(k.Effects) > 0 {
 				rep.Cases = append(rep.Cases, k)

@@ -159,5 +159,6 @@ func trend(cells []*cell, metric int, confidence float64) effect.Effect {
 		base = append(base, 1)
 		changed = append(changed, math.Exp(s.xy/s.xx))
 	}
-	return effect.PairedShared(base, changed, confidence, 0, method/max(1, known))
+	k := cells[0].toll
+	return k.without(effect.PairedShared(base, changed, confidence, 0, k.shared(method/max(1, known), effect.Paired(base, changed, confidence, 0))))
 }

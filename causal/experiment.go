@@ -27,6 +27,7 @@ type cell struct {
 	insert  []float64 // the part of each change's time that was inserted
 	stuck   int       // experiments in which no virtual time was left
 	placebo bool
+	toll    toll
 	silent  int // experiments in or beside which there was no progress
 	effects []effect.Effect
 	own     []effect.Effect // the same without the error of the method: what more pairs narrow
@@ -298,8 +299,9 @@ func (c *cell) add(before, change, after window, batch int, o *Options) {
 	c.effects, c.own = c.effects[:0], c.own[:0]
 	method := c.method()
 	for i := range c.base {
-		c.own = append(c.own, effect.Paired(c.base[i], c.changed[i], o.Confidence, o.Seed))
-		c.effects = append(c.effects, effect.PairedShared(c.base[i], c.changed[i], o.Confidence, o.Seed, method))
+		own := effect.Paired(c.base[i], c.changed[i], o.Confidence, o.Seed)
+		c.own = append(c.own, own)
+		c.effects = append(c.effects, c.toll.without(effect.PairedShared(c.base[i], c.changed[i], o.Confidence, o.Seed, c.toll.shared(method, own))))
 	}
 }
 

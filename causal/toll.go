@@ -9,60 +9,103 @@ import (
 )
 
 const (
-	tollShare = 30              // of the time that a profile has, one part of so many goes into this
-	tollMost  = 2 * time.Second // and no more than this
-	tollPairs = 4               // the fewest that say anything
-	tollNoted = 5.0             // percent: who surely pays less need not think of it
+	tollShare  = 15              // of the time that a profile has, one part of so many goes into this
+	tollMost   = 4 * time.Second // and no more than this
+	tollPairs  = 4               // the fewest that say anything
+	tollNarrow = 1.0             // percent: half an interval that is narrow enough, once there are twice as many pairs
+	tollNoted  = 5.0             // percent: who surely pays less need not think of it
 
-	tollGap = 10 * time.Millisecond // after each turn, for what is under way
+	tollGap        = 10 * time.Millisecond // after each turn, for what is under way
+	tollConfidence = 0.95
 )
 
+// tollTurns are pairs of real times per visit, without accounts and with them: those of each site, and of all.
+type tollTurns struct {
+	sites []pairs
+	all   pairs
+}
+
+type pairs struct{ off, on []float64 }
+
+func (p *pairs) add(off, on float64) { p.off, p.on = append(p.off, off), append(p.on, on) }
+
+// effect is what keeping accounts does.
+func (p *pairs) effect() effect.Effect { return effect.Paired(p.off, p.on, tollConfidence, 0) }
+
+// narrow is whether the tolls of all sites are known well enough.
+func (t *tollTurns) narrow() bool {
+	for i := range t.sites {
+		if e := t.sites[i].effect(); e.N < 2*tollPairs || e.High-e.Low > 2*tollNarrow {
+			return false
+		}
+	}
+	return true
+}
+
 // toll measures by how much the program is slower while its accounts are kept: with them and without, by turns, before anything is
-// inserted (afterwards its clock could not be told the real time without a jump). It is the change of the real time per visit of the first
-// metric, in percent; not of a latency, which clients may decide. What the marks of a site add is not in it. It is nil if there was no time
-// for it, or the windows are not one after the other.
-func (r *runner) toll(ctx context.Context) (*effect.Effect, error) {
+// inserted (afterwards its clock could not be told the real time without a jump). With them it is as in the baselines of each site: what its
+// marks cost differs. It is the change of the real time per visit of the first metric; not of a latency, which is not known
+// without accounts. It is nil if there was no time for it.
+func (r *runner) toll(ctx context.Context) (*tollTurns, error) {
 	budget, each := min(r.o.Duration/tollShare, tollMost), shortest
-	if r.o.Around != nil || budget < 2*tollPairs*(each+tollGap) {
+	enough := func() bool { return budget >= 2*tollPairs*(each+tollGap) }
+	if r.o.Around != nil || r.o.Placebo || len(r.sites) == 0 || !enough() {
 		return nil, nil
 	}
-	var turns [2][]float64 // off and on
-	for begin := time.Now(); time.Since(begin) < budget; {
-		first := len(turns[0]) % 2 // off and on, on and off: what drifts meets both alike
-		var pair [2]float64
-		for i := range pair {
-			on := i ^ first
-			if err := r.proc.keep(ctx, on == 1); err != nil {
+	t := &tollTurns{sites: make([]pairs, len(r.sites))}
+	// So many sites share a turn without accounts: then all tolls together are known best.
+	group := int(math.Ceil(math.Sqrt(float64(len(r.sites)))))
+	next := 0
+	for begin, n := time.Now(), 0; time.Since(begin) < budget && !t.narrow(); n++ {
+		order := []int{-1} // without accounts, before the sites and after them by turns: what drifts meets both alike
+		for range group {
+			order = append(order, next)
+			next = (next + 1) % len(r.sites)
+		}
+		if n%2 == 1 {
+			order = append(order[1:], -1)
+		}
+		took := map[int]float64{}
+		for _, i := range order {
+			v, err := r.tollTurn(ctx, i, each)
+			if err != nil {
 				return nil, err
 			}
-			if err := r.proc.sleep(ctx, tollGap); err != nil {
-				return nil, err
+			if math.IsNaN(v) {
+				if each *= 2; !enough() {
+					return nil, nil
+				}
 			}
-			before := r.take()
-			if err := r.proc.sleep(ctx, each); err != nil {
-				return nil, err
+			took[i] = v
+		}
+		sum := 0.0
+		for i, v := range took {
+			if i >= 0 {
+				t.sites[i].add(took[-1], v)
+				sum += math.Log(v)
 			}
-			pair[on] = perVisit(before, r.take(), r.metrics[0].latency)
 		}
-		if math.IsNaN(pair[0]) || math.IsNaN(pair[1]) {
-			each *= 2
-			if budget < 2*tollPairs*(each+tollGap) {
-				return nil, nil
-			}
-			continue
-		}
-		for i, v := range pair {
-			turns[i] = append(turns[i], v)
-		}
+		t.all.add(took[-1], math.Exp(sum/float64(len(took)-1)))
 	}
-	if len(turns[0]) < tollPairs {
-		return nil, nil
+	return t, nil
+}
+
+// tollTurn is the real time per visit while the program keeps accounts as in the baselines of a site, or keeps none (-1).
+func (r *runner) tollTurn(ctx context.Context, site int, d time.Duration) (float64, error) {
+	if site >= 0 {
+		r.weights(r.sites[site], 0)
 	}
-	e := effect.Paired(turns[0], turns[1], r.o.Confidence, r.o.Seed)
-	if !finite(e.Low) || !finite(e.High) {
-		return nil, nil
+	if err := r.proc.keep(ctx, site >= 0); err != nil {
+		return 0, err
 	}
-	return &e, nil
+	if err := r.proc.sleep(ctx, tollGap); err != nil {
+		return 0, err
+	}
+	before := r.take()
+	if err := r.proc.sleep(ctx, d); err != nil {
+		return 0, err
+	}
+	return perVisit(before, r.take(), r.metrics[0].latency), nil
 }
 
 // perVisit is the real time per visit in ns; NaN if there were fewer than make a window.
@@ -79,15 +122,27 @@ func perVisit(a, b snapshot, ends bool) float64 {
 
 // payToll has the toll measured, and says so if it is high. A program that ends meanwhile is started again, and the toll left.
 func (r *runner) payToll(ctx context.Context) error {
-	e, err := r.toll(ctx)
+	t, err := r.toll(ctx)
+	r.weights(nil, 0)
 	if err == nil {
 		err = r.proc.keep(ctx, true)
 	}
 	if err != nil {
 		return r.resume(ctx, err)
 	}
-	if r.accounts = e; e != nil && e.Low > tollNoted {
-		r.warn("to keep accounts makes the program %.0f %% slower (%.0f to %.0f): that is work which no site can save, so an effect of a site that is not part of it may be too small by up to %.0f %% of itself", e.Percent, e.Low, e.High, e.Percent/(1+e.Percent/100))
+	if t == nil {
+		return nil
+	}
+	tolls := t.tolls()
+	for i, s := range r.sites {
+		for _, c := range r.trial.of(s) {
+			c.toll = tolls[i]
+		}
+	}
+	e := t.all.effect()
+	r.accounts = &e
+	if e.Low > tollNoted {
+		r.warn("to keep accounts makes the program %.0f %% slower (%.0f to %.0f): effects are told in parts of the program without them", e.Percent, e.Low, e.High)
 	}
 	return nil
 }

@@ -85,6 +85,17 @@ func PairedShared(baseline, changed []float64, confidence float64, seed uint64, 
 	return e
 }
 
+// Scaled is the effect in parts of a baseline that is by times smaller than the one that was measured, because what is the same in baseline
+// and change is not counted in either. by must be known from elsewhere, and exactly. No effect is less than -100 %.
+func (e Effect) Scaled(by float64) Effect {
+	for _, x := range []*float64{&e.Percent, &e.Low, &e.High} {
+		if !math.IsInf(*x, 0) {
+			*x = max(-100, *x*by)
+		}
+	}
+	return e
+}
+
 // Of estimates where samples lie: their 20 % trimmed mean, in their own unit.
 //
 // Samples that are NaN or infinite do not count; N is the number of those that do.

@@ -206,3 +206,24 @@ func FuzzAnything(f *testing.F) {
 		FDR(x, confidence)
 	})
 }
+
+// A part of the baseline that is in the change, too, is in neither.
+func TestScaled(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, c := range []struct{ e, want Effect }{
+		{Effect{Percent: -40, Low: -44, High: -36, P: .01, N: 7, Confidence: .95}, Effect{Percent: -50, Low: -55, High: -45, P: .01, N: 7, Confidence: .95}},
+		{Effect{Percent: 40, Low: -4, High: 84}, Effect{Percent: 50, Low: -5, High: 105}},
+		{Effect{Percent: -90, Low: -95, High: -70}, Effect{Percent: -100, Low: -100, High: -87.5}},
+		{Effect{Percent: -10, Low: -inf, High: inf}, Effect{Percent: -12.5, Low: -inf, High: inf}},
+	} {
+		if got := c.e.Scaled(1.25); got != c.want {
+			t.Errorf("%+v is %+v, want %+v", c.e, got, c.want)
+		}
+		if got := c.e.Scaled(1); got != c.e {
+			t.Errorf("%+v times 1 is %+v", c.e, got)
+		}
+	}
+	if got := (Effect{Percent: nan, Low: nan, High: nan}).Scaled(1.25); !math.IsNaN(got.Percent) || !math.IsNaN(got.Low) {
+		t.Errorf("no estimate is %+v", got)
+	}
+}
