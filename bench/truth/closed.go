@@ -58,12 +58,14 @@ func siteA(time func(left float64) float64) Site { return Site{"main.siteA", "A"
 func siteB(time func(left float64) float64) Site { return Site{"main.siteB", "B", time} }
 
 const (
+	us2  = 2 * time.Microsecond
 	us50 = 50 * time.Microsecond
 	ms1  = time.Millisecond
 	ms10 = 10 * time.Millisecond
 )
 
-var allSteps = []time.Duration{us50, ms1, ms10}
+// us2 is less than headway profile is made for, and asked for only by name.
+var allSteps = []time.Duration{us2, us50, ms1, ms10}
 
 // never is longer than any step.
 const never = time.Hour
