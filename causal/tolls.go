@@ -130,10 +130,10 @@ func (k toll) less(v report.Value, baseline float64) report.Value {
 	return v
 }
 
-// note says of a site's toll what a reader should know; nothing of a small one.
+// note says of a site's toll what a reader should know; nothing of a usual one.
 func (k toll) note() []string {
-	if k.factor() < 1+tollNoted/100 {
+	if k.factor() < 1+2*tollNoted/100 {
 		return nil
 	}
-	return []string{fmt.Sprintf("accounts make the program slower by %.0f %% (standard deviation %.0f) in the baselines of this site: effects are so much larger than what was measured", 100*(k.by-1), 100*k.doubt*k.by)}
+	return []string{fmt.Sprintf("keeping accounts makes the program %.0f %% slower in this site's baselines (standard deviation %.0f): its effects are told %.2f times as large as they were measured", 100*(k.by-1), 100*k.doubt*k.by, k.by)}
 }
