@@ -565,6 +565,32 @@ func rise(p *process) float64 {
 	return float64(p.block.Debt(end)-debt) / float64(end-begin)
 }
 
+// Who left a site while no accounts were kept is not in it when they are kept again, though its processor has had nothing to do since.
+func TestLeft(t *testing.T) {
+	p, out := accounted(t, "testdata/left", &instrument.Config{Packages: map[string][]instrument.Mark{
+		"example.org/left": {{Kind: instrument.Site, ID: 1, Func: "work"}},
+	}})
+	p.block.SetWeight(1, control.One/2)
+	for limit := time.Now().Add(time.Minute); p.block.Debt(control.Now()) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("nobody is in the site")
+		}
+	}
+	if err := p.keep(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "done") {
+		t.Skip("the program was done before its accounts were switched off")
+	}
+	until(t, p, out, "done")
+	if err := p.keep(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if r := rise(p); r > 0.1 {
+		t.Errorf("debt rises by %.2f of the time, and nobody is in the site", r)
+	}
+}
+
 // A site counts however many marks it lies in, and however many lie in it: those that inherit are all on the goroutine's list.
 func TestDeep(t *testing.T) {
 	for _, deep := range []string{"10", "100", "600"} { // 600 are more than are remembered

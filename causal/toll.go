@@ -133,14 +133,17 @@ func (r *runner) payToll(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
+	e := t.all.effect()
+	if !finite(e.Low) || !finite(e.High) {
+		return nil // too few turns
+	}
+	r.accounts = &e
 	tolls := t.tolls()
 	for i, s := range r.sites {
 		for _, c := range r.trial.of(s) {
 			c.toll = tolls[i]
 		}
 	}
-	e := t.all.effect()
-	r.accounts = &e
 	if e.Low > tollNoted {
 		r.warn("to keep accounts makes the program %.0f %% slower (%.0f to %.0f): effects are told in parts of the program without them", e.Percent, e.Low, e.High)
 	}
