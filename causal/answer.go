@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/report"
@@ -50,7 +51,7 @@ func (r *runner) report() *report.Report {
 		return rep
 	}
 	rep.Environment.More["experiments"] = fmt.Sprint(t.windows)
-	rep.Environment.More["window"] = r.window.String()
+	rep.Environment.More["window"] = r.window.Round(10 * time.Microsecond).String()
 	if t.processes > 1 {
 		rep.Environment.More["runs"] = fmt.Sprint(t.processes)
 	}
@@ -58,7 +59,7 @@ func (r *runner) report() *report.Report {
 		rep.Environment.More["sleeps"] = fmt.Sprintf("%.0f a second", s)
 	}
 	if e := r.accounts; e != nil {
-		rep.Environment.More["accounts"] = fmt.Sprintf("%+.1f %% [%+.1f, %+.1f] of an operation's time", e.Percent, e.Low, e.High)
+		rep.Environment.More["accounts"] = fmt.Sprintf("cost %+.1f %% [%+.1f, %+.1f] of an operation's time", e.Percent, e.Low, e.High)
 	}
 	shown := t.discoveries(1-o.Confidence, o.Confidence)
 	bySite := map[*site][]*cell{}
