@@ -30,10 +30,13 @@ func (r *runner) again(ctx context.Context, err error) error {
 
 // resume is again for a program whose accounts are kept.
 func (r *runner) resume(ctx context.Context, err error) error {
-	if err = r.again(ctx, err); err != nil {
-		return err
+	for err != nil {
+		if err = r.again(ctx, err); err != nil {
+			return err
+		}
+		err = r.proc.keep(ctx, true) // it may end meanwhile, too
 	}
-	return r.proc.keep(ctx, true)
+	return nil
 }
 
 // anew ends the program and starts it again.

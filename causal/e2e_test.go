@@ -567,27 +567,37 @@ func rise(p *process) float64 {
 
 // Who left a site while no accounts were kept is not in it when they are kept again, though its processor has had nothing to do since.
 func TestLeft(t *testing.T) {
-	p, out := accounted(t, "testdata/left", &instrument.Config{Packages: map[string][]instrument.Mark{
-		"example.org/left": {{Kind: instrument.Site, ID: 1, Func: "work"}},
-	}})
-	p.block.SetWeight(1, control.One/2)
-	for limit := time.Now().Add(time.Minute); p.block.Debt(control.Now()) == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal("nobody is in the site")
-		}
-	}
-	if err := p.keep(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(out.String(), "done") {
-		t.Skip("the program was done before its accounts were switched off")
-	}
-	until(t, p, out, "done")
-	if err := p.keep(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	if r := rise(p); r > 0.1 {
-		t.Errorf("debt rises by %.2f of the time, and nobody is in the site", r)
+	for dir, in := range map[string]string{"testdata/left": "Go", "testdata/leftc": "C"} {
+		t.Run(in, func(t *testing.T) {
+			if in == "C" {
+				if _, err := exec.LookPath("gcc"); err != nil {
+					t.Skip("there is no gcc")
+				}
+			}
+			p, out := accounted(t, dir, &instrument.Config{Packages: map[string][]instrument.Mark{
+				"example.org/left": {{Kind: instrument.Site, ID: 1, Func: "work"}},
+			}})
+			p.block.SetWeight(1, control.One/2)
+			for limit := time.Now().Add(time.Minute); p.block.Debt(control.Now()) == 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(limit) || strings.Contains(out.String(), "done") {
+					t.Fatal("nobody was in the site")
+				}
+			}
+			time.Sleep(100 * time.Millisecond) // who is in C has left its processor then
+			if err := p.keep(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(out.String(), "done") {
+				t.Skip("the program was done before its accounts were switched off")
+			}
+			until(t, p, out, "done")
+			if err := p.keep(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+			if r := rise(p); r > 0.1 {
+				t.Errorf("debt rises by %.2f of the time, and nobody is in the site", r)
+			}
+		})
 	}
 }
 

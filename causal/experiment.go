@@ -383,7 +383,7 @@ func (t *trial) next(o *Options) *cell {
 	var most *cell
 	worth := -1.0
 	for _, c := range pool {
-		if w := min(c.half(), 1000) * (1 + promising(t.of(c.site))); w > worth {
+		if w := min(c.toll.factor()*widest(c.own), 1000) * (1 + promising(t.of(c.site))); w > worth {
 			most, worth = c, w
 		}
 	}

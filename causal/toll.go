@@ -15,7 +15,8 @@ const (
 	tollNarrow = 1.0             // percent: half an interval that is narrow enough, once there are twice as many pairs
 	tollNoted  = 5.0             // percent: who surely pays less need not think of it
 
-	tollGap        = 10 * time.Millisecond // after each turn, for what is under way
+	tollGap        = 10 * time.Millisecond  // before each turn, for what is under way
+	tollEnd        = 300 * time.Millisecond // the same at the end
 	tollConfidence = 0.95
 )
 
@@ -48,35 +49,44 @@ func (t *tollTurns) narrow() bool {
 // without accounts. It is nil if there was no time for it.
 func (r *runner) toll(ctx context.Context) (*tollTurns, error) {
 	budget, each := min(r.o.Duration/tollShare, tollMost), shortest
-	enough := func() bool { return budget >= 2*tollPairs*(each+tollGap) }
-	if r.o.Around != nil || r.o.Placebo || len(r.sites) == 0 || !enough() {
+	if r.o.Around != nil || r.o.Placebo || r.o.Open || len(r.sites) == 0 {
 		return nil, nil
 	}
 	t := &tollTurns{sites: make([]pairs, len(r.sites))}
 	// So many sites share a turn without accounts: then all tolls together are known best.
 	group := int(math.Ceil(math.Sqrt(float64(len(r.sites)))))
-	next := 0
-	for begin, n := time.Now(), 0; time.Since(begin) < budget && !t.narrow(); n++ {
-		order := []int{-1} // without accounts, before the sites and after them by turns: what drifts meets both alike
+	lasts := func() time.Duration { return time.Duration(group+1) * (each + tollGap + each/4) }
+	// fits is whether there is time for so many more.
+	fits := func(n int, left time.Duration) bool {
+		for group > 1 && left < time.Duration(n)*lasts() {
+			group--
+		}
+		return left >= time.Duration(n)*lasts()
+	}
+	next, rng := 0, r.trial.rng
+	for begin, n := time.Now(), 0; !t.narrow(); n++ {
+		if !fits(max(1, tollPairs-n), budget-time.Since(begin)) {
+			break
+		}
+		order := []int{-1} // without accounts, before the sites or after them by chance: what drifts meets both alike
 		for range group {
 			order = append(order, next)
 			next = (next + 1) % len(r.sites)
 		}
-		if n%2 == 1 {
+		rng.Shuffle(group, func(i, j int) { order[1+i], order[1+j] = order[1+j], order[1+i] })
+		if rng.IntN(2) == 1 {
 			order = append(order[1:], -1)
 		}
-		took := map[int]float64{}
+		took, few := map[int]float64{}, false
 		for _, i := range order {
 			v, err := r.tollTurn(ctx, i, each)
 			if err != nil {
 				return nil, err
 			}
-			if math.IsNaN(v) {
-				if each *= 2; !enough() {
-					return nil, nil
-				}
-			}
-			took[i] = v
+			took[i], few = v, few || math.IsNaN(v)
+		}
+		if few {
+			each *= 2
 		}
 		sum := 0.0
 		for i, v := range took {
@@ -98,7 +108,7 @@ func (r *runner) tollTurn(ctx context.Context, site int, d time.Duration) (float
 	if err := r.proc.keep(ctx, site >= 0); err != nil {
 		return 0, err
 	}
-	if err := r.proc.sleep(ctx, tollGap); err != nil {
+	if err := r.proc.sleep(ctx, tollGap+d/4); err != nil { // which is longer where operations are
 		return 0, err
 	}
 	before := r.take()
@@ -126,6 +136,9 @@ func (r *runner) payToll(ctx context.Context) error {
 	r.weights(nil, 0)
 	if err == nil {
 		err = r.proc.keep(ctx, true)
+	}
+	if err == nil && t != nil {
+		err = r.proc.sleep(ctx, tollEnd)
 	}
 	if err != nil {
 		return r.resume(ctx, err)

@@ -23,6 +23,8 @@ const (
 	tollWorst = 1.0 // and nobody has more than this
 	// tollApart is by how much, as a standard deviation of logarithms, the tolls of a program's sites differ at least: with a few turns of each that may not be seen.
 	tollApart = 0.01
+	// tollUnseen is the same where not even two sites have turns enough.
+	tollUnseen = 0.03
 )
 
 // seen is a toll's logarithm as it was measured; not finite where nothing was.
@@ -49,9 +51,9 @@ func (t *tollTurns) tolls() []toll {
 	for i := range t.sites {
 		each[i] = seenOf(t.sites[i].effect())
 	}
-	between := max(differ(each), tollApart*tollApart)
+	between := differ(each)
 	for i, s := range each {
-		k := all
+		k := seen{all.mean, math.Hypot(all.sd, math.Sqrt(between))}
 		if s.finite() {
 			own := between / (between + s.sd*s.sd)
 			if len(each) == 1 {
@@ -75,7 +77,7 @@ func differ(each []seen) float64 {
 		}
 	}
 	if n < 2 {
-		return 0
+		return tollUnseen * tollUnseen
 	}
 	mean /= sum
 	q := 0.0
@@ -85,7 +87,7 @@ func differ(each []seen) float64 {
 			q += d * d
 		}
 	}
-	return max(0, (q-float64(n-1))/(sum-squares/sum))
+	return max(tollApart*tollApart, (q-float64(n-1))/(sum-squares/sum))
 }
 
 // toll is what one that was seen so most likely is: the mean of what it may be, given that none is less than nothing, that small ones are usual
@@ -103,6 +105,9 @@ func (s seen) toll() toll {
 		d := (x - s.mean) / s.sd
 		w := math.Exp((least*least-d*d)/2) / (1 + (x/tollUsual)*(x/tollUsual))
 		sum, first, second = sum+w, first+w*x, second+w*x*x
+	}
+	if !(sum > 0) {
+		return toll{} // farther from all that is possible than numbers go
 	}
 	mean := first / sum
 	return toll{by: math.Exp(mean), doubt: math.Sqrt(max(0, second/sum-mean*mean))}

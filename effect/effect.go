@@ -86,7 +86,7 @@ func PairedShared(baseline, changed []float64, confidence float64, seed uint64, 
 }
 
 // Scaled is the effect in parts of a baseline that is by times smaller than the one that was measured, because what is the same in baseline
-// and change is not counted in either. by must be known from elsewhere, and exactly. No effect is less than -100 %.
+// and change is not counted in either. by is known from elsewhere, and taken as exact: what is not known of it belongs into shared of [PairedShared]. No effect is less than -100 %.
 func (e Effect) Scaled(by float64) Effect {
 	for _, x := range []*float64{&e.Percent, &e.Low, &e.High} {
 		if !math.IsInf(*x, 0) {

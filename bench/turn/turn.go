@@ -76,11 +76,18 @@ func Start(ctx context.Context, dir string, program, load *exec.Cmd, accounts bo
 		}
 		w.cmds = append(w.cmds, cmd)
 	}
-	block.SetOn(accounts)
-	for limit := time.Now().Add(patience); block.Count(0).N == 0 || block.Kept() != accounts; time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil || time.Now().After(limit) {
-			w.End()
-			return nil, errors.Join(fmt.Errorf("no progress within %v", patience), ctx.Err())
+	for _, of := range []struct {
+		what string
+		done func() bool
+	}{
+		{"progress", func() bool { return block.Count(0).N > 0 }},
+		{"answer to whether accounts are kept", func() bool { block.SetOn(accounts); return block.Kept() == accounts }},
+	} {
+		for limit := time.Now().Add(patience); !of.done(); time.Sleep(time.Millisecond) {
+			if ctx.Err() != nil || time.Now().After(limit) {
+				w.End()
+				return nil, errors.Join(fmt.Errorf("no %s within %v", of.what, patience), ctx.Err())
+			}
 		}
 	}
 	return w, w.signal(syscall.SIGSTOP)

@@ -7,7 +7,7 @@ import (
 )
 
 func main() {
-	fmt.Println("begins")
+	time.Sleep(time.Second) // in which somebody may give the site its weight
 	work()
 	fmt.Println("done")
 	time.Sleep(time.Hour)
