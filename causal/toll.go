@@ -64,8 +64,8 @@ func (r *runner) toll(ctx context.Context) (*tollTurns, error) {
 		return left >= time.Duration(n)*lasts()
 	}
 	next, rng := 0, r.trial.rng
-	for begin, n := time.Now(), 0; !t.narrow(); n++ {
-		if !fits(max(1, tollPairs-n), budget-time.Since(begin)) {
+	for begin := time.Now(); !t.narrow(); {
+		if !fits(max(1, tollPairs-t.all.effect().N), budget-time.Since(begin)) {
 			break
 		}
 		order := []int{-1} // without accounts, before the sites or after them by chance: what drifts meets both alike
