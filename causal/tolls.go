@@ -40,7 +40,6 @@ func (s seen) finite() bool { return finite(s.mean) && finite(s.sd) }
 
 // tolls are those of the sites. Each is drawn to that of all by how uncertain it is beside how much they differ: the sites of one program are
 // entered in the same accounts, and only their marks cost more or less.
-// (R. DerSimonian, N. Laird, Controlled Clinical Trials 7 (1986) 177-188, for how much they differ.)
 func (t *tollTurns) tolls() []toll {
 	out := make([]toll, len(t.sites))
 	all := seenOf(t.all.effect())
@@ -66,28 +65,18 @@ func (t *tollTurns) tolls() []toll {
 	return out
 }
 
-// differ is the variance of what was to be seen, beyond that of seeing it.
+// differ is the variance by which tolls differ, of which some were seen.
 func differ(each []seen) float64 {
-	var sum, squares, mean float64
-	n := 0
+	var mean, variance []float64
 	for _, s := range each {
 		if s.finite() {
-			w := 1 / (s.sd * s.sd)
-			sum, squares, mean, n = sum+w, squares+w*w, mean+w*s.mean, n+1
+			mean, variance = append(mean, s.mean), append(variance, s.sd*s.sd)
 		}
 	}
-	if n < 2 {
+	if len(mean) < 2 {
 		return tollUnseen * tollUnseen
 	}
-	mean /= sum
-	q := 0.0
-	for _, s := range each {
-		if s.finite() {
-			d := (s.mean - mean) / s.sd
-			q += d * d
-		}
-	}
-	return max(tollApart*tollApart, (q-float64(n-1))/(sum-squares/sum))
+	return max(tollApart*tollApart, effect.Between(mean, variance))
 }
 
 // toll is what one that was seen so most likely is: the mean of what it may be, given that none is less than nothing, that small ones are usual

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/headway-lab/headway/causal"
+	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/report"
 	"github.com/headway-lab/headway/stage"
 )
@@ -90,25 +91,18 @@ func (a *asking) effects() map[int]Interval {
 }
 
 // pool is the mean of several estimates of the same that may differ by more than their intervals, as processes do: each
-// counts by the inverse of the variance that it has for itself and of the variance between them, which is DerSimonian and
-// Laird's (Meta-analysis in clinical trials, Controlled Clinical Trials 7, 1986). The error of the method is in all of them
+// counts by the inverse of the variance that it has for itself and of the variance between them, [effect.Between]. The error of the method is in all of them
 // and stays. They are pooled as logarithms, in which a ratio's interval is even.
 func pool(each []Interval) Interval {
 	l := func(i Interval) float64 { return math.Log1p(max(i.Percent, -99.9) / 100) }
 	variance := func(i Interval) float64 { return math.Pow(i.own()/normal95, 2) }
-	mid, weight := weighted(each, l, func(i Interval) float64 { return 1 / variance(i) })
-	squares, q := 0., 0.
+	var means, variances []float64
 	for _, i := range each {
-		w := 1 / variance(i)
-		squares += w * w
-		q += w * (l(i) - mid) * (l(i) - mid)
+		means, variances = append(means, l(i)), append(variances, variance(i))
 	}
-	between := 0.
-	if len(each) > 1 {
-		between = max(0, (q-float64(len(each)-1))/(weight-squares/weight))
-	}
+	between := effect.Between(means, variances)
 	by := func(i Interval) float64 { return 1 / (variance(i) + between) }
-	mid, weight = weighted(each, l, by)
+	mid, weight := weighted(each, l, by)
 	shared, _ := weighted(each, Interval.shared, by)
 	half := normal95 * math.Hypot(1/math.Sqrt(weight), shared)
 	percent := func(x float64) float64 { return 100 * math.Expm1(min(x, 50)) }
