@@ -8,6 +8,7 @@ import (
 
 	"github.com/headway-lab/headway/causal/control"
 	"github.com/headway-lab/headway/causal/instrument"
+	"golang.org/x/sys/unix"
 )
 
 // What accounts take in a site is no part of it: however often there is an effect or another mark in it, it is worth what it takes while no
@@ -48,18 +49,31 @@ func TestDense(t *testing.T) {
 	}
 }
 
-// turnOf lets a process go on for a moment: how long an operation of it takes, and how long its site is said to be.
+// turnOf lets a process go on for a moment: how long an operation of it takes, and how long its site is said to be, both in its processors' time. A
+// site is said to go on while its process has no processor, which here it is nearly always in: that is no matter of accounts, but of what else the
+// machine does.
 func turnOf(p *process) (takes, site float64) {
 	syscall.Kill(p.block.Pid(), syscall.SIGCONT)
 	defer syscall.Kill(p.block.Pid(), syscall.SIGSTOP)
 	time.Sleep(5 * time.Millisecond)
-	for n, debt, begin := p.block.Count(0).N, p.block.Debt(control.Now()), control.Now(); ; {
+	for n, debt, begin, used := p.block.Count(0).N, p.block.Debt(control.Now()), control.Now(), usedBy(p); ; {
 		time.Sleep(15 * time.Millisecond)
-		end := control.Now()
+		end, ran := control.Now(), float64(usedBy(p)-used)
 		if ops := float64(p.block.Count(0).N - n); ops > 0 { // it may have had no processor
-			return float64(end-begin) / ops, 2 * float64(p.block.Debt(end)-debt) / ops
+			away := max(0, float64(end-begin)-ran)
+			return ran / ops, (2*float64(p.block.Debt(end)-debt) - away) / ops
 		}
 	}
+}
+
+// usedBy is the time in ns that a process has had of processors.
+func usedBy(p *process) int64 {
+	const scheduled = 2 // CPUCLOCK_SCHED, in a process's clock (clock_getcpuclockid(3))
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^p.block.Pid()<<3|scheduled), &ts); err != nil {
+		return control.Now() // as if it had one all the time
+	}
+	return ts.Nano()
 }
 
 func middle(x []float64) float64 {
