@@ -21,32 +21,42 @@ func TestDense(t *testing.T) {
 	}}})
 	for _, does := range []string{"compute", "lock", "rlock", "marks", "channel", "clock", "call"} {
 		t.Run(does, func(t *testing.T) {
-			off, _ := begin(does)
-			on, _ := begin(does)
-			on.block.SetWeight(1, control.One/2)
-			on.block.SetWeight(2, control.Inherit)
-			if err := on.keep(t.Context(), true); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(50 * time.Millisecond)
-			for _, p := range []*process{off, on} {
-				if err := syscall.Kill(p.block.Pid(), syscall.SIGSTOP); err != nil {
-					t.Fatal(err)
+			// How long an effect takes differs by the minute, and each process measures it anew: what is always wrong is so three times.
+			for try := 1; ; try++ {
+				slower, worth := dense(t, begin, does)
+				t.Logf("with accounts it takes %.2f of what it does without, and its site is said to be %.2f", slower, worth)
+				if most := 1.25 + 0.55*(slower-1); worth <= most && worth >= 0.3 {
+					return
+				} else if try == 3 {
+					t.Fatalf("a site is said to take %.2f of what it does, which is %.2f with accounts", worth, slower)
 				}
-			}
-			var said, takes []float64
-			for range 40 {
-				plain, _ := turnOf(off)
-				with, site := turnOf(on)
-				said, takes = append(said, site/plain), append(takes, with/plain)
-			}
-			worth, slower := middle(said), middle(takes)
-			t.Logf("with accounts it takes %.2f of what it does without, and its site is said to be %.2f", slower, worth)
-			if most := 1.25 + 0.55*(slower-1); worth > most || worth < 0.3 {
-				t.Errorf("a site is said to take %.2f of what it does, which is %.2f with accounts", worth, slower)
 			}
 		})
 	}
+}
+
+// dense is how much slower accounts make a program, and what its site is said to be of what it takes without them. It leaves both processes stopped.
+func dense(t *testing.T, begin func(...string) (*process, *screen), does string) (slower, worth float64) {
+	off, _ := begin(does)
+	on, _ := begin(does)
+	on.block.SetWeight(1, control.One/2)
+	on.block.SetWeight(2, control.Inherit)
+	if err := on.keep(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	for _, p := range []*process{off, on} {
+		if err := syscall.Kill(p.block.Pid(), syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said, takes []float64
+	for range 40 {
+		plain, _ := turnOf(off)
+		with, site := turnOf(on)
+		said, takes = append(said, site/plain), append(takes, with/plain)
+	}
+	return middle(takes), middle(said)
 }
 
 // turnOf lets a process go on for a moment: how long an operation of it takes, and how long its site is said to be, both in its processors' time. A
