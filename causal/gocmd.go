@@ -109,12 +109,17 @@ func (g *goTool) output(ctx context.Context, args ...string) ([]byte, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if msg := strings.TrimSpace(downloading.ReplaceAllString(errs.String(), "")); msg != "" {
+		if msg := GoComplaint(errs.String()); msg != "" {
 			return nil, errors.New(msg)
 		}
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// GoComplaint is what the go command wrote to its standard error, without what it only tells of its progress.
+func GoComplaint(stderr string) string {
+	return strings.TrimSpace(downloading.ReplaceAllString(stderr, ""))
 }
 
 // downloading is what the go command says meanwhile, which is no error.

@@ -97,7 +97,7 @@ func list(ctx context.Context, goCommand string, o *causal.Options, called strin
 		if _, flag, ok := strings.Cut(stderr.String(), "flag provided but not defined: "); ok {
 			return nil, usagef("--build: %s is no flag for this", strings.Fields(flag)[0])
 		}
-		return nil, usagef("%s: %s", called, stderr.String())
+		return nil, usagef("%s: %s", called, causal.GoComplaint(stderr.String()))
 	}
 	return out, err
 }
