@@ -105,7 +105,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.DurationVar(&o.duration, "duration", 20*time.Second, "of one profile")
 	fs.DurationVar(&o.editFor, "edit-for", 1500*time.Millisecond, "of one run of a real edit")
 	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
-	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to twelve times, until it is known to so many points (0: no more than asked)")
+	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to twelve times, until it is known to so many points (0: no more than asked); those of documented limits are not repeated")
 	fs.IntVar(&o.profiles, "profiles", 1, "how often each cell is profiled at least; with more than one the summary says by how much they differ")
 	fs.IntVar(&o.runs, "runs", 1, "over how many processes of the program one profile is spread (headway profile --runs)")
 	fs.DurationVar(&o.patience, "patience", 10*time.Second, "how long each go at a cell's real edits may be repeated while others use the machine; there is one before each profile and one at the end")
@@ -380,6 +380,9 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		for i := range rows {
 			rows[i].Notes = append(rows[i].Notes, what+": "+oneLine(err.Error()))
 		}
+	}
+	if c.program.limit(c.step) != "" {
+		o.sure, e.Sure, e.Most = 0, 0, 0 // the goals leave it out: no time is spent on being sure of it
 	}
 	real := e.start(c.program, c.site, c.step, o.speedups)
 	asked := ask(p, Job{c.program, c.site, c.step, e.Iters, o.speedups, o.duration, 1, o.placebo}, o.profiles, o.sure)
