@@ -1,3 +1,0 @@
-module example.org/left
-
-go 1.26
