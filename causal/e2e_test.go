@@ -567,16 +567,16 @@ func rise(p *process) float64 {
 
 // Who left a site while no accounts were kept is not in it when they are kept again, though its processor has had nothing to do since.
 func TestLeft(t *testing.T) {
-	for _, in := range []string{"Go", "C"} {
+	for dir, in := range map[string]string{"testdata/left": "Go", "testdata/leftc": "C"} {
 		t.Run(in, func(t *testing.T) {
 			if in == "C" {
 				if _, err := exec.LookPath("gcc"); err != nil {
 					t.Skip("there is no gcc")
 				}
 			}
-			p, out := accounted(t, "testdata/left", &instrument.Config{Packages: map[string][]instrument.Mark{
+			p, out := accounted(t, dir, &instrument.Config{Packages: map[string][]instrument.Mark{
 				"example.org/left": {{Kind: instrument.Site, ID: 1, Func: "work"}},
-			}}, in)
+			}})
 			p.block.SetWeight(1, control.One/2)
 			for limit := time.Now().Add(time.Minute); p.block.Debt(control.Now()) == 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(limit) || strings.Contains(out.String(), "done") {

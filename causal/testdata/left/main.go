@@ -1,25 +1,20 @@
-// Left works for a while, in Go or, asked for C, in C, and after that its processors have nothing to do.
+// Left works for a while, and after that its processors have nothing to do. It must have no C in it, for with C a processor has something to do.
 package main
 
 import (
 	"fmt"
-	"os"
 	"time"
 )
 
 func main() {
 	time.Sleep(time.Second) // in which somebody may give the site its weight
-	work(os.Args[1])
+	work()
 	fmt.Println("done")
 	time.Sleep(time.Hour)
 }
 
 //go:noinline
-func work(in string) {
-	if in == "C" {
-		rest()
-		return
-	}
+func work() {
 	for begin := time.Now().UnixNano(); time.Now().UnixNano()-begin < int64(3*time.Second); { // of wall-clock time, which is real
 	}
 }

@@ -1,5 +1,0 @@
-//go:build !cgo
-
-package main
-
-func rest() { panic("built without C") }

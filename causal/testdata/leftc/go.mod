@@ -1,0 +1,3 @@
+module example.org/left
+
+go 1.26
