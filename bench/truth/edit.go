@@ -184,6 +184,17 @@ func (r *runs) sure() bool {
 	return true
 }
 
+// open says whether it is not settled yet if what was predicted of a speed-up is more than so many points off: what is uncertain of
+// it and of the real edit, but for the error of the method, reaches across.
+func (r *runs) open(speedup int, predicted Interval, points float64) bool {
+	if len(r.logs[speedup]) < 2 {
+		return false
+	}
+	real := interval(r.logs[speedup])
+	off := math.Abs(predicted.Percent-real.Percent) - points
+	return math.Abs(off) < math.Hypot(predicted.points(), real.half())
+}
+
 // calm gives the time per operation, or the mean latency, of a run that had the machine to
 // itself, or when patience is at an end the least disturbed of those it tried.
 func (r *runs) calm(ctx context.Context, edit, round int) (float64, error) {

@@ -80,6 +80,7 @@ type options struct {
 	editFor  time.Duration
 	rounds   int
 	sure     float64
+	settle   float64
 	profiles int
 	runs     int
 	patience time.Duration
@@ -115,6 +116,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
 	fs.BoolVar(&o.awake, "awake", true, "keep idle processors from sleeping, so that no wake-up takes longer than a step")
 	fs.BoolVar(&o.placebo, "placebo", false, "delay everything evenly instead of what is not the site: the truth is 0, and what is predicted is the error of the method (headway profile --placebo)")
+	fs.Float64Var(&o.settle, "settle", 0, "make more real edits, and up to twenty-four profiles, where it is not settled yet whether a prediction is more than so many points off (0: no more than asked); not of documented limits")
 	fs.IntVar(&o.turns, "turns", 0, "instead of profiles: so many windows of -edit-for each of the program as it is, in an experiment, and really shortened, by turns (0: profiles); not of programs that are about latency")
 	fs.BoolVar(&o.verbose, "v", false, "show how each profile proceeds")
 	if err := fs.Parse(args); err != nil {
@@ -195,6 +197,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("-json holds profiles, and -turns makes none: leave out one of them")
 	case !(o.sure >= 0):
 		return o, fmt.Errorf("-sure %v must not be negative", o.sure)
+	case !(o.settle >= 0):
+		return o, fmt.Errorf("-settle %v must not be negative", o.settle)
+	case o.settle > 0 && o.rounds == 0:
+		return o, errors.New("-settle compares with real edits, and -rounds 0 makes none: leave out one of them")
 	case o.rounds < 0 || o.rounds == 1:
 		return o, fmt.Errorf("-rounds %d: 0, or at least 2 for an interval", o.rounds)
 	}
@@ -382,10 +388,13 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		}
 	}
 	if c.program.limit(c.step) != "" {
-		o.sure, e.Sure, e.Most = 0, 0, 0 // the goals leave it out: no time is spent on being sure of it
+		o.sure, o.settle, e.Sure, e.Most = 0, 0, 0, 0 // the goals leave it out: no time is spent on being sure of it
 	}
 	real := e.start(c.program, c.site, c.step, o.speedups)
 	asked := ask(p, Job{c.program, c.site, c.step, e.Iters, o.speedups, o.duration, 1, o.placebo}, o.profiles, o.sure)
+	if o.settle > 0 {
+		asked.open = func(d int, e Interval) bool { return real.open(d, e, o.settle) }
+	}
 	if c.program.Long {
 		asked.job.Duration *= 2
 	}

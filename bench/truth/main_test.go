@@ -51,6 +51,9 @@ func TestWrongArguments(t *testing.T) {
 		{"-turns 5 -json x.json", "-turns"},
 		{"-turns 5 -program ^open-loop-latency$", "no program matches"},
 		{"-sure NaN", "-sure"},
+		{"-settle -1", "-settle"},
+		{"-settle NaN", "-settle"},
+		{"-settle 5 -rounds 0", "-settle"},
 		{"-nosuch", "nosuch"},
 		{"pipeline", "unexpected argument"},
 	} {

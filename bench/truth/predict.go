@@ -36,17 +36,22 @@ type Predictor interface {
 	Predict(ctx context.Context, j Job) (map[int]Interval, error)
 }
 
-// profiles is how many profiles of a cell there may be until it is known well enough.
-const profiles = 12
+// profiles is how many profiles of a cell there may be until it is known well enough, and settle until what they say of it is settled.
+const (
+	profiles = 12
+	settle   = 2 * profiles
+)
 
 // asking is the profiles of one cell: at least so many as least says, and more of those speed-ups that are not known to sure
 // points either way, but for the error of the method; 0 asks no more. Whether there is another depends on how wide the
-// intervals are and how the profiles differ, and on nothing else.
+// intervals are and how the profiles differ, and on nothing else, but for what open says: if it is not nil there are more
+// of what it says is not settled, too.
 type asking struct {
 	Predictor
 	job   Job // the next one
 	least int
 	sure  float64
+	open  func(speedup int, e Interval) bool
 	n     int
 	each  map[int][]Interval
 	err   error
@@ -58,7 +63,11 @@ func ask(p Predictor, j Job, least int, sure float64) *asking {
 
 // more says whether another profile is due.
 func (a *asking) more() bool {
-	return a.Predictor != nil && a.err == nil && a.n < max(a.least, profiles) && len(a.job.Speedups) > 0
+	most := profiles
+	if a.open != nil {
+		most = settle
+	}
+	return a.Predictor != nil && a.err == nil && a.n < max(a.least, most) && len(a.job.Speedups) > 0
 }
 
 // profile makes one, and settles what the next is to be asked.
@@ -72,11 +81,12 @@ func (a *asking) profile(ctx context.Context) {
 	a.job.Seed++
 	if a.n >= a.least {
 		a.job.Speedups = slices.DeleteFunc(slices.Clone(a.job.Speedups), func(d int) bool {
-			if len(a.each[d]) == 0 || a.sure == 0 {
+			if len(a.each[d]) == 0 {
 				return true
 			}
 			e := pool(a.each[d])
-			return e.own()*(100+e.Percent) <= a.sure
+			known := a.sure == 0 || a.n >= profiles || e.points() <= a.sure
+			return known && (a.open == nil || !a.open(d, e))
 		})
 	}
 }
@@ -133,6 +143,9 @@ func (i Interval) own() float64 {
 	half := (math.Log1p(max(i.High, -99.9)/100) - math.Log1p(max(i.Low, -99.9)/100)) / 2
 	return math.Sqrt(max(half*half-math.Pow(normal95*i.shared(), 2), 1e-12))
 }
+
+// points is the same as a difference of effects, in points.
+func (i Interval) points() float64 { return i.own() * (100 + i.Percent) }
 
 // profiler predicts with headway's causal profiler.
 type profiler struct {

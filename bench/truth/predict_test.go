@@ -106,6 +106,59 @@ func TestAskingDiffering(t *testing.T) {
 	}
 }
 
+// What is not settled is asked again, even if it is known as well as asked, and twice as often as what is only not known.
+func TestAskingOpen(t *testing.T) {
+	for _, c := range []struct {
+		sure, half float64
+		settled    int // by so many profiles
+		want       int
+	}{
+		{0, 1, 0, 2}, {0, 1, 5, 5}, {2.5, 1, 5, 5}, {0, 1, 100, settle},
+		{.1, 4, 0, profiles}, {.1, 4, profiles + 3, profiles + 3}, {.1, 4, 100, settle},
+	} {
+		a := ask(&wide{half: map[int]float64{50: c.half}}, Job{Speedups: []int{50}}, 2, c.sure)
+		a.open = func(d int, e Interval) bool { return d == 50 && len(a.each[d]) < c.settled }
+		for a.more() {
+			a.profile(t.Context())
+		}
+		if a.err != nil || a.n != c.want {
+			t.Errorf("sure to %v of ±%v and settled by %d: %d profiles, want %d; %v", c.sure, c.half, c.settled, a.n, c.want, a.err)
+		}
+	}
+}
+
+// A prediction is settled when it is surely right or surely wrong.
+func TestOpen(t *testing.T) {
+	// Rounds of which the mean is -20 %, by 2.5 to 3 points either way.
+	rounds := []float64{math.Log(.8) - .02, math.Log(.8) + .02, math.Log(.8) - .02, math.Log(.8) + .02}
+	within := func(percent, half float64) Interval { return Interval{percent, percent - half, percent + half, 5, 0} }
+	shared := within(-24.5, 5)
+	shared.Shared = 5 / normal95
+	for _, c := range []struct {
+		logs []float64
+		said Interval
+		want bool
+	}{
+		{rounds, within(-20, 1), false},
+		{rounds, within(-24, .1), true},
+		{rounds, within(-26, .1), true},
+		{rounds, within(-14, .1), true},
+		{rounds, within(-31, 1), false},
+		{rounds, within(-11, 1), false},
+		{rounds, within(-20, 6), true},
+		{rounds, within(-22, 1), true},
+		{rounds, within(-21, 1), false},
+		{rounds[:1], within(-24, 1), false}, // nothing to compare with
+		{rounds, shared, true},              // by the edit; more of the method's error does not keep it open
+		{[]float64{math.Log(.8), math.Log(.8)}, shared, false},
+	} {
+		r := &runs{logs: map[int][]float64{50: c.logs}}
+		if got := r.open(50, c.said, 5); got != c.want {
+			t.Errorf("%v said of %v: open is %v", c.said, c.logs, got)
+		}
+	}
+}
+
 type predictorFunc func(Job) map[int]Interval
 
 func (f predictorFunc) Predict(_ context.Context, j Job) (map[int]Interval, error) { return f(j), nil }
