@@ -434,23 +434,25 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 }
 
 // byTurns runs real edits before, between and after the profiles, for what either finds changes within minutes. There are so
-// many rounds and profiles at least, and more of both until both are known as well as asked.
+// many rounds and profiles at least, and more of both until both are known as well as asked. A profile beyond the least has rounds of its
+// own, however many there were before: those may have met the program in another mood.
 func byTurns(ctx context.Context, real *runs, asked *asking) {
 	share := (real.Rounds + asked.least) / (asked.least + 1) // rounded up
-	due := func() int {
-		n := (asked.n + 1) * share
-		if asked.n <= asked.least {
-			n = min(n, real.Rounds)
-		}
-		return n
-	}
 	for asked.more() && ctx.Err() == nil {
-		real.rounds(ctx, due(), min(real.Most, 4*due()))
+		due := min((asked.n+1)*share, real.Rounds)
+		if asked.n >= asked.least {
+			due = real.round + share
+		}
+		real.rounds(ctx, due, min(real.Most, 4*due))
 		if ctx.Err() == nil {
 			asked.profile(ctx)
 		}
 	}
-	real.rounds(ctx, max(real.Rounds, due()), real.Most)
+	due := real.Rounds
+	if asked.n > asked.least {
+		due = real.round + share
+	}
+	real.rounds(ctx, due, real.Most)
 }
 
 func get(m map[int]Interval, d int) *Interval {

@@ -176,6 +176,8 @@ func TestByTurns(t *testing.T) {
 		{0, 2, 0, 0, 1, []int{0, 0, 0}},
 		{6, 2, 0, 2.5, 4, []int{2, 4, 6, 8}},
 		{6, 2, 48, 2.5, 1, []int{8, 16, 48}}, // the edits below are never sure
+		{6, 2, 48, 2.5, 4, []int{8, 16, 48, 50}},
+		{6, 2, 30, 2.5, 5, []int{8, 16, 30, 32, 34, 36}},
 	} {
 		// Runs of a program that is not there fail, which takes no time and counts as a round.
 		r := Editor{Dir: t.TempDir(), Rounds: c.rounds, Sure: c.sure, Most: c.most}.start(Programs[0], Programs[0].Sites[0], time.Millisecond, []int{50})
