@@ -20,7 +20,7 @@ var work = map[string][2]float64{
 	"never": {1, 1}, "pingpong": {.6, .4}, "gosched": {.6, .4}, "packets-inside": {.6, .4}, "http-inside": {.6, .4}, "http2-process": {.6, .4}, "signal": {.6, .4}, "select-guard": {.6, .4}, "sixteen": {.6, .4}, "tasks": {.6, .4},
 	"open-loop": {1, 0}, "open-loop-latency": {1, 0}, "open-loop-process-latency": {1, 0}, "open-loop-connections-latency": {1, 0},
 	"collector": {.5, .2}, "collector-eight": {.5, .2},
-	"trylock": {2.1, 2}, "ticker": {1.05, .3}, "select-timeout": {.9, .5},
+	"trylock": {2.1, 2}, "trylock-long": {8.1, 8}, "ticker": {1.05, .3}, "select-timeout": {.9, .5},
 }
 
 func TestClosedFormsAgainstSimulation(t *testing.T) {
@@ -74,6 +74,7 @@ func TestClosedFormsKnownValues(t *testing.T) {
 		{"open-loop", "A", 75, 0},
 		{"open-loop-latency", "A", 25, -35}, {"open-loop-latency", "A", 50, -61.11}, {"open-loop-latency", "A", 75, -82.14},
 		{"trylock", "A", 25, 75}, {"trylock", "A", 50, 50}, {"trylock", "A", 75, 25}, {"trylock", "A", 100, 0},
+		{"trylock-long", "A", 25, 75}, {"trylock-long", "A", 75, 25}, {"trylock-long", "B", 50, 0},
 		{"ticker", "A", 25, 0}, {"ticker", "A", 50, -50}, {"ticker", "B", 75, 0},
 		{"select-timeout", "A", 25, 0}, {"select-timeout", "A", 50, -55}, {"select-timeout", "B", 50, -10},
 		{"collector", "A", 50, -25}, {"collector", "B", 75, -15}, {"collector-eight", "A", 75, -37.5},
@@ -124,6 +125,7 @@ func TestLimitOfStep(t *testing.T) {
 		limited bool
 	}{
 		{"syscalls-two", 50 * time.Microsecond, true}, {"syscalls-two", ms1, false}, {"syscalls", 50 * time.Microsecond, false},
+		{"trylock", 50 * time.Microsecond, true}, {"trylock", ms1, false}, {"trylock-long", 50 * time.Microsecond, false},
 		{"peer-process", 50 * time.Microsecond, true}, {"peer-process", ms1, false},
 		{"open-loop-process-latency", ms1, true}, {"open-loop-process-latency", ms10, true},
 	} {

@@ -248,18 +248,8 @@ var simulated = map[string]func(w *world, a, b float64){
 	"open-loop-latency":             simOpenLoop,
 	"open-loop-connections-latency": simOpenLoop,
 	"open-loop-process-latency":     simOpenLoop,
-	"trylock": func(w *world, a, b float64) {
-		w.start(loop(func(p *proc) {
-			heldUntil := p.w.now + b
-			p.join(func(p *proc) { p.work(b) }, func(p *proc) {
-				p.work(a)
-				if p.w.now < heldUntil {
-					p.work(2.1)
-				}
-			})
-			p.progress()
-		}))
-	},
+	"trylock":                       simTryLock(2.1),
+	"trylock-long":                  simTryLock(8.1),
 	"ticker": func(w *world, a, b float64) {
 		tick := 1
 		w.start(loop(func(p *proc) {
@@ -295,6 +285,21 @@ var simulated = map[string]func(w *world, a, b float64){
 			p.progress()
 		}))
 	},
+}
+
+func simTryLock(other float64) func(w *world, a, b float64) {
+	return func(w *world, a, b float64) {
+		w.start(loop(func(p *proc) {
+			heldUntil := p.w.now + b
+			p.join(func(p *proc) { p.work(b) }, func(p *proc) {
+				p.work(a)
+				if p.w.now < heldUntil {
+					p.work(other)
+				}
+			})
+			p.progress()
+		}))
+	}
 }
 
 func simSequential(w *world, a, b float64) {

@@ -13,7 +13,8 @@ func init() {
 	add("token", 0, token)
 	add("rwmutex", 0, rwmutex)
 	add("cond", 0, cond)
-	add("trylock", 0, trylock)
+	add("trylock", 0, func(c harness.Config) { trylock(c, 2.1, 2) })
+	add("trylock-long", 0, func(c harness.Config) { trylock(c, 8.1, 8) })
 }
 
 // mutex: four goroutines do A (.5) under a lock and B (.2) outside it.
@@ -121,10 +122,10 @@ func cond(c harness.Config) {
 }
 
 // trylock gets slower when A gets faster. Each step, a holder takes the lock and keeps
-// it for B (2). At the same time A (2.1) runs, then the lock is tried: it is free
-// again. A faster A finds it taken and backs off, which costs 2.1 of other work.
-func trylock(c harness.Config) {
-	na, nb, penalty := c.A(2.1), c.B(2), c.Other(2.1)
+// it for B. At the same time A runs, a little longer, then the lock is tried: it is free
+// again. A faster A finds it taken and backs off, which costs as much other work as A.
+func trylock(c harness.Config, a, b float64) {
+	na, nb, penalty := c.A(a), c.B(b), c.Other(a)
 	var mu sync.Mutex
 	// held has room, so that the holder goes on at once and it is A that a slow wake-up
 	// delays: later still than the end of B.
