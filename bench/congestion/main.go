@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/headway-lab/headway/awake"
@@ -35,7 +36,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "congestion: want at least 4 -flows, some time for -each, and -only loss, bottleneck or start")
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	done, code, err := link.Enter(ctx)
 	if done {

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/headway-lab/headway/awake"
@@ -34,7 +35,7 @@ func main() {
 		truth       = flag.Bool("truth", false, "instead: latencies of servers whose latencies are known")
 	)
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	dir, err := os.MkdirTemp("", "headway-bench-load-")
 	if err == nil {

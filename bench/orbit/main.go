@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/headway-lab/headway/effect"
 )
@@ -37,7 +38,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "orbit: want -sets from 1 and -rounds 0 or from %d, and no arguments\n", effect.MinN)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *python, *sets, *rounds, *seed); err != nil {
 		fmt.Fprintln(os.Stderr, "orbit:", err)

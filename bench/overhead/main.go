@@ -29,6 +29,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -151,7 +152,7 @@ func main() {
 	if o.same {
 		o.profiles = 0
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	missed, err := measure(ctx, o, *only, *file)
 	if err != nil && ctx.Err() != nil { // whatever was just running says that it was killed

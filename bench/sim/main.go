@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"syscall"
 	"text/tabwriter"
 
 	"github.com/headway-lab/headway/effect"
@@ -43,7 +44,7 @@ func main() {
 		requests = flag.Int("requests", 100_000_000, "with -scale: requests of the large run")
 	)
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
 	if *large {
