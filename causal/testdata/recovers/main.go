@@ -56,5 +56,8 @@ func compute(d time.Duration) int {
 			n ^= n>>1 + 1
 		}
 	}
-	return n & 0
+	sink = n
+	return 0
 }
+
+var sink int
