@@ -46,18 +46,13 @@ func deep(n int) int {
 	return deep(n+1) + int(frame[(n+1)%len(frame)])
 }
 
-// compute returns 0, after a while. It seldom looks at the clock: that is an effect, and what effects take is no part of a site.
+// compute returns 0, after a while.
 //
 //go:noinline
 func compute(d time.Duration) int {
 	n := 0
 	for begin := time.Now(); time.Since(begin) < d; {
-		for range 100_000 {
-			n ^= n>>1 + 1
-		}
+		n = 0
 	}
-	sink = n
-	return 0
+	return n
 }
-
-var sink int
