@@ -46,7 +46,7 @@ type window struct {
 	events  []uint64
 	real    time.Duration
 	virtual time.Duration
-	slept   float64 // how often a second threads went to sleep, of baselines; NaN where that is not known
+	slept   float64 // how often a second threads went to sleep, in baselines and their gaps; NaN where that is not known
 }
 
 // inserted is which part of the time was.
@@ -174,6 +174,12 @@ func (r *runner) once(ctx context.Context, s *site, speedup int) (w window, err 
 // try runs one experiment: the change, a gap until it has taken hold, and the window.
 func (r *runner) try(ctx context.Context, s *site, speedup int) (window, error) {
 	r.set(s, speedup)
+	// Before the gap: counting takes .1 to .5 ms of a processor that the program may need. In the window it would slow down
+	// baselines, and no experiment.
+	slept := sleeps{}
+	if speedup == 0 {
+		slept, _ = r.proc.sleeps()
+	}
 	gap := r.gap
 	if r.o.Open {
 		// Those who were held up in the phase before come now, beside those whose time it is. What that heaps up is gone after
@@ -182,10 +188,6 @@ func (r *runner) try(ctx context.Context, s *site, speedup int) (window, error) 
 	}
 	if err := r.proc.sleep(ctx, gap); err != nil {
 		return window{}, err
-	}
-	slept := sleeps{}
-	if speedup == 0 {
-		slept, _ = r.proc.sleeps()
 	}
 	a := r.take()
 	end := a.now + int64(r.window)
