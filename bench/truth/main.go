@@ -340,11 +340,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	}
 	header(stdout, results)
 	for _, c := range cells {
-		rows, err := measure(ctx, c, o, editor, predictor, cozzer, cozNote)
-		if ctx.Err() == nil || err == nil {
-			printRows(stdout, rows)
-			results.Rows = append(results.Rows, rows...)
+		rows := measure(ctx, c, o, editor, predictor, cozzer, cozNote)
+		if ctx.Err() != nil { // of the cell that was interrupted, what is known
+			rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Predicted == nil && r.Edit == nil })
 		}
+		printRows(stdout, rows)
+		results.Rows = append(results.Rows, rows...)
 		if o.jsonFile != "" {
 			if err := results.save(o.jsonFile); err != nil {
 				return fail(err)
@@ -362,14 +363,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		}
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintln(stderr, "truth: interrupted; these are the cells that were done")
+		fmt.Fprintln(stderr, "truth: interrupted; this is what was measured")
 		return 130
 	}
 	return 0
 }
 
 // measure fills the rows of one cell, one for each speed-up.
-func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *coz, cozNote string) ([]Row, error) {
+func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *coz, cozNote string) []Row {
 	rows := make([]Row, len(o.speedups))
 	for i, d := range o.speedups {
 		rows[i] = Row{Program: c.program.Name, Step: c.step.String(), Site: c.site.Name, Speedup: d, Metric: c.program.metric(),
@@ -380,9 +381,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 			rows[i].Closed, rows[i].Ideal = 0, true
 		}
 	}
-	var failed error
 	note := func(what string, err error) {
-		failed = err
 		for i := range rows {
 			rows[i].Notes = append(rows[i].Notes, what+": "+oneLine(err.Error()))
 		}
@@ -399,7 +398,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		asked.job.Duration *= 2
 	}
 	byTurns(ctx, real, asked)
-	if o.rounds > 0 && ctx.Err() == nil {
+	if o.rounds > 0 {
 		edits, err := real.edits()
 		if err != nil {
 			note("real edit", err)
@@ -427,10 +426,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 	for i := range rows {
 		rows[i].judge()
 	}
-	if ctx.Err() != nil {
-		failed = ctx.Err()
-	}
-	return rows, failed
+	return rows
 }
 
 // byTurns runs real edits before, between and after the profiles, for what either finds changes within minutes. There are so

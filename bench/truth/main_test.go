@@ -147,7 +147,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// An interrupted run prints and saves the cells that were done.
+// An interrupted run prints and saves what was measured, of the cell that it was in, too.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -163,8 +163,15 @@ func TestInterrupted(t *testing.T) {
 	if code != 130 || !strings.Contains(stderr.String(), "interrupted") || !strings.Contains(stdout.String(), "predictions (") {
 		t.Errorf("exit %d\n%s\n%s", code, &stdout, &stderr)
 	}
-	if r := saved(t, file); len(r.Rows) == 0 || len(r.Rows) > 6 {
-		t.Errorf("%d rows saved", len(r.Rows))
+	if r := saved(t, file); len(r.Rows) != 6 {
+		t.Errorf("%d rows saved, want the three of the cell that was done and those of the one that had its profile", len(r.Rows))
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	run(ctx, strings.Fields("-program ^seq -step 1ms -rounds 0 -coz off -json "+file), &stdout, &stderr, fake{err: context.Canceled, after: cancel})
+	if r := saved(t, file); len(r.Rows) != 0 {
+		t.Errorf("%d rows saved of which nothing is known", len(r.Rows))
 	}
 }
 
