@@ -1,6 +1,7 @@
 package causal
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -20,9 +21,11 @@ type program struct {
 	pkgs  []*pkg
 	main  *pkg // the package that was asked for
 	fset  *token.FileSet
-	files map[string]*ast.File // parsed so far
+	files map[string]*ast.File // parsed so far, nil: it does not parse
 	funcs map[string]map[string]place
 	low   func(path string) bool // where no mark may be
+
+	broken string // a file that does not parse, whose functions are not known
 }
 
 // place is where a function is.
@@ -75,6 +78,7 @@ func (pr *program) parse(path string) *ast.File {
 	f, err := parser.ParseFile(pr.fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		f = nil
+		pr.broken = cmp.Or(pr.broken, path)
 	}
 	pr.files[path] = f
 	return f

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headway-lab/headway/causal/control"
+	"github.com/headway-lab/headway/causal/instrument"
 	"github.com/headway-lab/headway/effect"
 	"github.com/headway-lab/headway/report"
 	"github.com/headway-lab/headway/stage"
@@ -155,9 +156,21 @@ func (r *runner) prepare(ctx context.Context) (*marks, error) {
 	r.build = &builder{g: r.g, o: r.o, self: self, dir: r.dir, target: target}
 	k := &marks{}
 	if r.metrics, err = r.pr.points(r.o, k); err != nil {
-		return nil, err
+		return nil, r.compiled(ctx, err)
 	}
 	return k, nil
+}
+
+// compiled is an error about a name, or what the compiler says if that may be in a file that does not parse.
+func (r *runner) compiled(ctx context.Context, err error) error {
+	if r.pr.broken == "" {
+		return err
+	}
+	r.event("build", "building "+r.called()+", for "+r.pr.broken+" does not parse")
+	if _, failed := r.build.build(ctx, new(instrument.Config)); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // find returns what the go command calls the package, and what it is made of.
