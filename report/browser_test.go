@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -67,8 +68,8 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("the theme stays %s", before)
 	}
 	remembered := false
-	for try := 0; try < 5 && !remembered; try++ { // another process of the browser's stores it, on a busy machine after the page is back
-		b.Do(chromedp.Reload())
+	for patience := time.Now().Add(20 * time.Second); !remembered && time.Now().Before(patience); time.Sleep(100 * time.Millisecond) {
+		b.Do(chromedp.Reload()) // another process of the browser's stores it, on a busy machine after the page is back
 		remembered = browsertest.Eval[string](b, paper) == after
 	}
 	if !remembered {
