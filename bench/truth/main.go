@@ -136,7 +136,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 			*speedups = "50"
 		}
 		if !set["duration"] {
-			o.duration = 5 * time.Second
+			o.duration = 8 * time.Second // what comes before the experiments takes four
 		}
 		if !set["edit-for"] {
 			o.editFor = 400 * time.Millisecond
