@@ -20,10 +20,12 @@ type Program struct {
 	// know; there only a real edit is the truth. 0 is all steps.
 	Ideal time.Duration
 	Sites []Site
-	Open  bool   // clients outside send by a schedule of their own
-	Long  bool   // arrivals are random: twice the time for the same precision
-	Limit string // what of it headway documents that it cannot see; the goals leave it out
-	Short string // the same, but only below a millisecond
+	Open  bool                   // clients outside send by a schedule of their own
+	Long  bool                   // arrivals are random: twice the time for the same precision
+	More  bool                   // not run without -all or -program: beyond the kinds of program that every such tool should get right
+	Paces map[time.Duration]pace // for steps where the usual one is not enough
+	Limit string                 // what of it headway documents that it cannot see; the goals leave it out
+	Short string                 // the same, but only below a millisecond
 }
 
 // limit is why the goals leave the program out at this step; "" if they do not.
@@ -88,7 +90,7 @@ func half(a, b float64) float64 { return (a + b) / 2 }
 var Programs = []Program{
 	// One goroutine: a + b.
 	{Name: "seq-2-1", Does: "A 2, then B 1", Steps: allSteps, Sites: both(2./3, 1./3, sum)},
-	{Name: "seq-3-7", Does: "A 3, then B 7", Steps: allSteps, Sites: both(.3, .7, sum)},
+	{Name: "seq-3-7", More: true, Does: "A 3, then B 7", Steps: allSteps, Sites: both(.3, .7, sum)},
 
 	// Both branches have a processor; the operation is over when the longer one is. At 1 ms
 	// A, which is the branch that another processor has to wake up for, starts some 40 us
@@ -107,7 +109,7 @@ var Programs = []Program{
 	// The wait does not shrink: a + wait.
 	{Name: "compute-sleep", Does: "A 5, then sleep 5", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 	{Name: "peer-inside", Does: "A 5, then wait 5 for a TCP peer in the process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
-	{Name: "peer-process", Short: far, Does: "A 5, then wait 5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "peer-process", More: true, Short: far, Does: "A 5, then wait 5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 
 	// Stages run at the same time; in the long run the slower one sets the pace, with
 	// any buffer.
@@ -125,9 +127,9 @@ var Programs = []Program{
 
 	// The same bounds with a third of A in the lock, a/3 and (a+b)/2: the processors are the larger one. Who holds the lock and who
 	// comes for it have both been in A, so the two keep out of each other's way only if both their delays end exactly.
-	{Name: "mutex-both", Does: "A .3 under a lock, A .6 and B .1 outside, four goroutines", Steps: allSteps, Ideal: ms1, Sites: both(.9, .1, half)},
+	{Name: "mutex-both", More: true, Does: "A .3 under a lock, A .6 and B .1 outside, four goroutines", Steps: allSteps, Ideal: ms1, Sites: both(.9, .1, half)},
 
-	{Name: "token", Does: "A .5 with a byte from a pipe, B .2 without, four goroutines", Steps: allSteps, Ideal: ms10,
+	{Name: "token", More: true, Does: "A .5 with a byte from a pipe, B .2 without, four goroutines", Steps: allSteps, Ideal: ms10,
 		Sites: both(.5, .2, func(a, b float64) float64 { return max(a, (a+b)/2) })},
 
 	// The writer excludes the readers and a waiting writer excludes new readers, so the
@@ -136,60 +138,60 @@ var Programs = []Program{
 
 	// The goroutine that does A has a processor of its own and nobody waits for it.
 	{Name: "unrelated", Does: "B; A in a busy goroutine nobody waits for", Steps: allSteps, Sites: both(1, 1, second)},
-	{Name: "independent", Does: "B; A now and then in a goroutine nobody waits for", Steps: allSteps, Sites: both(.5, 1, second)},
+	{Name: "independent", More: true, Does: "B; A now and then in a goroutine nobody waits for", Steps: allSteps, Sites: both(.5, 1, second)},
 	{Name: "never", Does: "B; A never runs", Steps: allSteps, Sites: both(1, 1, second)},
 
 	// Each waits for the other: a + b.
 	{Name: "pingpong", Does: "A .6 here, B .4 there, over channels", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
-	{Name: "gosched", Does: "the same over an atomic, for which each waits in a loop of runtime.Gosched", Steps: allSteps, Sites: both(.6, .4, sum)},
-	{Name: "packets-inside", Does: "the same over UDP", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
-	{Name: "http-inside", Does: "the same over HTTP", Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: both(.6, .4, sum)},
-	{Name: "signal", Does: "the same over a signal and a channel", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
+	{Name: "gosched", More: true, Does: "the same over an atomic, for which each waits in a loop of runtime.Gosched", Steps: allSteps, Sites: both(.6, .4, sum)},
+	{Name: "packets-inside", More: true, Does: "the same over UDP", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
+	{Name: "http-inside", More: true, Does: "the same over HTTP", Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: both(.6, .4, sum)},
+	{Name: "signal", More: true, Does: "the same over a signal and a channel", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
 	{Name: "select-guard", Does: "A .6 by a worker under a timeout that never comes, then B .4", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
 
 	// More goroutines than processors: both processors are always busy.
 	{Name: "sixteen", Does: "16 goroutines do A .6 and B .4", Steps: allSteps, Sites: both(.6, .4, half)},
 	{Name: "tasks", Does: "a goroutine a task: A .6 and B .4, four at a time", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, half)},
-	{Name: "http2-process", Does: "A .6 and B .4 in a handler of HTTP/2 over TLS, for a client in another process with 10 requests in flight", Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: both(.6, .4, half)},
+	{Name: "http2-process", More: true, Does: "A .6 and B .4 in a handler of HTTP/2 over TLS, for a client in another process with 10 requests in flight", Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: both(.6, .4, half)},
 
 	// Open loop: as many answers as arrivals, however fast the server.
-	{Name: "open-loop", Does: "Poisson arrivals every 2, served with A 1: throughput", Long: true, Steps: allSteps,
+	{Name: "open-loop", Paces: randomRate, Does: "Poisson arrivals every 2, served with A 1: throughput", Long: true, Steps: allSteps,
 		Sites: []Site{siteA(func(float64) float64 { return 2 })}},
 	// Its latency is the one of an M/D/1 queue; with arrivals from a Go timer only at the
 	// long step, because the timer rounds shorter gaps to a millisecond.
-	{Name: "open-loop-latency", Does: "the same: mean latency", Run: "open-loop", Latency: true, Long: true, Steps: allSteps, Ideal: ms10,
+	{Name: "open-loop-latency", Paces: randomLatency, Does: "the same: mean latency", Run: "open-loop", Latency: true, Long: true, Steps: allSteps, Ideal: ms10,
 		Sites: []Site{siteA(md1)}},
-	{Name: "open-loop-connections-latency", Short: far, Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
+	{Name: "open-loop-connections-latency", Paces: randomLatency, More: true, Short: far, Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
 		Open: true, Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
-	{Name: "open-loop-process-latency", Does: "the same with all of them on one connection", Run: "open-loop-process", Latency: true, Long: true,
+	{Name: "open-loop-process-latency", More: true, Does: "the same with all of them on one connection", Run: "open-loop-process", Latency: true, Long: true,
 		Limit: "a client outside that sends by a schedule of its own, several requests at once on one connection", Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
 
 	// The client waits .4 between an answer and its next request: a + b + .4.
 	{Name: "client-process", Short: far, Does: "A .4 and B .2 for a client in another process that waits .4", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
-	{Name: "client-process-reader", Short: far, Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-reader", More: true, Short: far, Does: "the same with a goroutine that reads and another that works and answers", Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return a + b + .4 })},
 
 	// Three operations take a + .9: two processors are enough for three goroutines that each want one for a quarter of the time.
-	{Name: "syscalls", Does: "three goroutines: A .3, then wait .9 in a system call", Steps: allSteps, Ideal: ms1,
+	{Name: "syscalls", More: true, Does: "three goroutines: A .3, then wait .9 in a system call", Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.3*left + .9) / 3 })}},
-	{Name: "syscalls-two", Short: two, Does: "the same, waiting in one system call for what another has begun", Steps: allSteps, Ideal: ms1,
+	{Name: "syscalls-two", More: true, Short: two, Does: "the same, waiting in one system call for what another has begun", Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.3*left + .9) / 3 })}},
 
 	// While one asks the peer the other works, if it has not to wait for its own answer: two operations take a + .9, or, on
 	// one processor, 2a if that is more.
-	{Name: "peer-process-two", Short: far, Does: "two goroutines on one processor: A .3, then ask a peer in another process that needs .9", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "peer-process-two", More: true, Short: far, Does: "two goroutines on one processor: A .3, then ask a peer in another process that needs .9", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return max(.3*left, (.3*left+.9)/2) })}},
 
 	// One processor, always with a request in hand, unless the client, who needs .2 for each, is slower.
-	{Name: "client-process-limit", Short: far, Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-limit", More: true, Short: far, Does: "A .4 and B .2 on one processor for four connections of a client that needs .2 each", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: both(.4, .2, func(a, b float64) float64 { return max(a+b, .2) })},
 
 	// Three clients, each with a cycle of a + .75; the processor has time for all of them.
-	{Name: "client-process-packets", Short: far, Does: "A .25 on one processor for three clients of one UDP socket, each of which waits .75", Procs: 1, Steps: allSteps, Ideal: ms1,
+	{Name: "client-process-packets", More: true, Short: far, Does: "A .25 on one processor for three clients of one UDP socket, each of which waits .75", Procs: 1, Steps: allSteps, Ideal: ms1,
 		Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
-	{Name: "client-process-packets-both", Short: far, Does: "the same with one of the three in this process, which sleeps", Procs: 1,
+	{Name: "client-process-packets-both", More: true, Short: far, Does: "the same with one of the three in this process, which sleeps", Procs: 1,
 		Limit: "one socket for packets from within and from outside: one from outside that is early keeps the reader from those behind it",
 		Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: []Site{siteA(func(left float64) float64 { return (.25*left + .75) / 3 })}},
 
@@ -198,11 +200,11 @@ var Programs = []Program{
 	// done. So A from 25% on: 3.675, 3.15, 2.625, 2.1 against 2.1. With B shorter nothing changes. At 50 us the two are 5 us
 	// apart, and from 25% on 21 and more: less, and it is wake-ups that decide who comes first. With 8.1 and 8 they are 99 us apart from 25 % on,
 	// longer than a wake-up or a thief's short sleep.
-	{Name: "trylock", Short: late, Does: "A 2.1, then TryLock of a lock held for B 2; if taken, back off 2.1", Steps: allSteps, Ideal: ms10, Sites: both(2.1, 2, backOff(2.1))},
-	{Name: "trylock-long", Does: "A 8.1, then TryLock of a lock held for B 8; if taken, back off 8.1", Steps: []time.Duration{us50, ms1}, Ideal: ms1, Sites: both(8.1, 8, backOff(8.1))},
+	{Name: "trylock", Paces: backOffs, Short: late, Does: "A 2.1, then TryLock of a lock held for B 2; if taken, back off 2.1", Steps: allSteps, Ideal: ms10, Sites: both(2.1, 2, backOff(2.1))},
+	{Name: "trylock-long", Paces: longBackOffs, Does: "A 8.1, then TryLock of a lock held for B 8; if taken, back off 8.1", Steps: []time.Duration{us50, ms1}, Ideal: ms1, Sites: both(8.1, 8, backOff(8.1))},
 
 	// Work of a + b, rounded up to whole ticks.
-	{Name: "ticker", Does: "A 1.05 and B .3, then wait for the next tick of 1", Steps: []time.Duration{ms10},
+	{Name: "ticker", Paces: ticks, Does: "A 1.05 and B .3, then wait for the next tick of 1", Steps: []time.Duration{ms10},
 		Sites: both(1.05, .3, func(a, b float64) float64 { return math.Ceil(a + b) })},
 
 	// In time: a. Else the timeout (.5), then B beside what is left of A.
@@ -216,9 +218,9 @@ var Programs = []Program{
 
 	// The collector is at work for a third of the time: what it takes, and when it makes others help or stand still, is
 	// no arithmetic, so a real edit is the truth. The closed forms leave it out.
-	{Name: "collector", Does: "A .5, B .2, then replace a part of what is kept, beside a busy collector", Steps: allSteps, Ideal: never,
+	{Name: "collector", More: true, Does: "A .5, B .2, then replace a part of what is kept, beside a busy collector", Steps: allSteps, Ideal: never,
 		Sites: both(.5, .2, plus(.3))},
-	{Name: "collector-eight", Does: "the same in eight goroutines", Steps: allSteps, Ideal: never,
+	{Name: "collector-eight", More: true, Does: "the same in eight goroutines", Steps: allSteps, Ideal: never,
 		Sites: both(.5, .2, func(a, b float64) float64 { return (a + b + .3) / 2 })},
 
 	// One goroutine again, with A in C.

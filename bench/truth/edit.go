@@ -190,9 +190,12 @@ func (r *runs) open(speedup int, predicted Interval, points float64) bool {
 	if len(r.logs[speedup]) < 2 {
 		return false
 	}
-	real := interval(r.logs[speedup])
-	off := math.Abs(predicted.Percent-real.Percent) - points
-	return math.Abs(off) < math.Hypot(predicted.points(), real.half())
+	return unsettled(predicted, interval(r.logs[speedup]), points)
+}
+
+func unsettled(predicted, truth Interval, points float64) bool {
+	off := math.Abs(predicted.Percent-truth.Percent) - points
+	return math.Abs(off) < math.Hypot(predicted.points(), truth.half())
 }
 
 // calm gives the time per operation, or the mean latency, of a run that had the machine to

@@ -2,7 +2,8 @@
 // answer is known, from arithmetic and from really shortening the function in question,
 // and compares what the profiler predicts.
 //
-//	go run ./bench/truth                          everything (hours)
+//	go run ./bench/truth                          the kinds of program that every causal profiler should get right (two hours)
+//	go run ./bench/truth -all                     all programs (twice as long)
 //	go run ./bench/truth -quick -program pipeline
 //	go run ./bench/truth -predict=false           closed forms against real edits only
 //	go run ./bench/truth -turns 20 -program token no profiles: an experiment beside the shortened program, by turns
@@ -16,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -82,6 +84,8 @@ type options struct {
 	sure     float64
 	settle   float64
 	profiles int
+	set      map[string]bool // the flags that were given: others do not replace what a cell needs
+	all      bool
 	runs     int
 	patience time.Duration
 	predict  bool
@@ -98,16 +102,17 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("truth", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	program := fs.String("program", ".", "regular expression: which programs")
+	program := fs.String("program", "", "regular expression: which programs, of all")
+	fs.BoolVar(&o.all, "all", false, "all programs, not only the kinds that every causal profiler should get right")
 	fs.StringVar(&o.site, "site", "", "A or B: only that site")
 	steps := fs.String("step", "50us,1ms,10ms", "time scales of a step")
 	speedups := fs.String("speedups", "25,50,75", "percents")
-	quick := fs.Bool("quick", false, "one step (1ms), one speed-up (50), short runs, unless set otherwise")
-	fs.DurationVar(&o.duration, "duration", 20*time.Second, "of one profile")
-	fs.DurationVar(&o.editFor, "edit-for", 1500*time.Millisecond, "of one run of a real edit")
-	fs.IntVar(&o.rounds, "rounds", 5, "how often each real edit runs; 0 leaves real edits out")
+	quick := fs.Bool("quick", false, "one step (1ms), one speed-up (50), short runs that are not repeated, unless set otherwise")
+	fs.DurationVar(&o.duration, "duration", 0, "of one profile; twice that where arrivals are random (without the flag 12s to 8m, as program and step need)")
+	fs.DurationVar(&o.editFor, "edit-for", 0, "of one run of a real edit, or one of -turns (without the flag 400ms to 2s, as program and step need; 1.5s for -turns)")
+	fs.IntVar(&o.rounds, "rounds", 0, "how often each real edit runs; 0 leaves real edits out (without the flag 3 to 6 times, as program and step need)")
 	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to twelve times, until it is known to so many points (0: no more than asked); those of documented limits are not repeated")
-	fs.IntVar(&o.profiles, "profiles", 1, "how often each cell is profiled at least; with more than one the summary says by how much they differ")
+	fs.IntVar(&o.profiles, "profiles", 0, "how often each cell is profiled at least (without the flag once, and twice below a millisecond); with more than one the summary says by how much they differ")
 	fs.IntVar(&o.runs, "runs", 1, "over how many processes of the program one profile is spread (headway profile --runs)")
 	fs.DurationVar(&o.patience, "patience", 10*time.Second, "how long each go at a cell's real edits may be repeated while others use the machine; there is one before each profile and one at the end")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
@@ -116,7 +121,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
 	fs.BoolVar(&o.awake, "awake", true, "keep idle processors from sleeping, so that no wake-up takes longer than a step")
 	fs.BoolVar(&o.placebo, "placebo", false, "delay everything evenly instead of what is not the site: the truth is 0, and what is predicted is the error of the method (headway profile --placebo)")
-	fs.Float64Var(&o.settle, "settle", 0, "make more real edits, and up to twenty-four profiles, where it is not settled yet whether a prediction is more than so many points off (0: no more than asked); not of documented limits")
+	fs.Float64Var(&o.settle, "settle", goalWorst, "make more real edits, and up to twenty-four profiles (three of the longest), where it is not settled yet whether a prediction is more than so many points off (0: no more than asked); not of documented limits")
 	fs.IntVar(&o.turns, "turns", 0, "instead of profiles: so many windows of -edit-for each of the program as it is, in an experiment, and really shortened, by turns (0: profiles); not of programs that are about latency")
 	fs.BoolVar(&o.verbose, "v", false, "show how each profile proceeds")
 	if err := fs.Parse(args); err != nil {
@@ -128,6 +133,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	set := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	o.set = maps.Clone(set)
 	if *quick {
 		if !set["step"] {
 			*steps = "1ms"
@@ -136,20 +142,32 @@ func parse(args []string, stderr io.Writer) (options, error) {
 			*speedups = "50"
 		}
 		if !set["duration"] {
-			o.duration = 8 * time.Second // what comes before the experiments takes four
+			o.duration, o.set["duration"] = 8*time.Second, true // what comes before the experiments takes four
 		}
 		if !set["edit-for"] {
-			o.editFor = 400 * time.Millisecond
+			o.editFor, o.set["edit-for"] = 400*time.Millisecond, true
 		}
 		if !set["rounds"] {
-			o.rounds = 3
+			o.rounds, o.set["rounds"] = 3, true
+		}
+		if !set["profiles"] {
+			o.profiles, o.set["profiles"] = 1, true
+		}
+		if !set["settle"] {
+			o.settle = 0
 		}
 	}
 	if o.placebo {
-		o.rounds, o.coz = 0, "off" // there is nothing to shorten
+		o.rounds, o.set["rounds"], o.coz = 0, true, "off" // there is nothing to shorten
+		if !set["settle"] {
+			o.settle = 0
+		}
 		if !set["speedups"] {
 			*speedups = "25,50"
 		}
+	}
+	if !set["edit-for"] && o.turns > 0 {
+		o.editFor = 1500 * time.Millisecond
 	}
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", fs.Arg(0))
@@ -179,15 +197,15 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-coz %q is not auto, on or off", o.coz)
 	}
 	switch {
-	case o.duration <= 0:
+	case o.set["duration"] && o.duration <= 0:
 		return o, fmt.Errorf("-duration %v must be positive", o.duration)
-	case o.editFor <= 0:
+	case o.set["edit-for"] && o.editFor <= 0:
 		return o, fmt.Errorf("-edit-for %v must be positive", o.editFor)
 	case o.patience < 0:
 		return o, fmt.Errorf("-patience %v must not be negative", o.patience)
 	case o.runs < 1 || o.runs > 100:
 		return o, fmt.Errorf("-runs %d must be 1 to 100", o.runs)
-	case o.profiles < 1:
+	case o.set["profiles"] && o.profiles < 1:
 		return o, fmt.Errorf("-profiles %d must be at least 1", o.profiles)
 	case o.turns < 0 || o.turns > 0 && o.turns < 4:
 		return o, fmt.Errorf("-turns %d: 0, or at least 4 for an interval", o.turns)
@@ -199,8 +217,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-sure %v must not be negative", o.sure)
 	case !(o.settle >= 0):
 		return o, fmt.Errorf("-settle %v must not be negative", o.settle)
-	case o.settle > 0 && o.rounds == 0:
-		return o, errors.New("-settle compares with real edits, and -rounds 0 makes none: leave out one of them")
 	case o.rounds < 0 || o.rounds == 1:
 		return o, fmt.Errorf("-rounds %d: 0, or at least 2 for an interval", o.rounds)
 	}
@@ -215,6 +231,9 @@ func (o options) plan() []Cell {
 	var cells []Cell
 	for _, p := range Programs {
 		if !o.program.MatchString(p.Name) || o.turns > 0 && p.Latency { // turns are too short for a latency
+			continue
+		}
+		if p.More && !o.all && o.program.String() == "" {
 			continue
 		}
 		for _, step := range o.steps {
@@ -328,10 +347,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	}
 
 	results := Results{Schema: 1, Started: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU(), ItersPerUs: iters, Awake: kept}
-	editor := Editor{Dir: dir, RunFor: o.editFor, Rounds: o.rounds, Iters: iters, Patience: o.patience}
-	if o.sure > 0 {
-		editor.Sure, editor.Most = o.sure, 8*o.rounds
-	}
+	editor := Editor{Dir: dir, Iters: iters, Patience: o.patience}
 	if i, err := limits.Interrupted(time.Second); err == nil {
 		results.Interrupted = &i
 	}
@@ -339,6 +355,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		fmt.Fprintln(stdout, "A placebo: everything is delayed evenly by d% of the time, so the truth is 0.")
 	}
 	header(stdout, results)
+	fmt.Fprintf(stderr, "truth: %d cells, at least %v\n", len(cells), o.least(cells, predictor != nil).Round(time.Minute))
 	for _, c := range cells {
 		rows := measure(ctx, c, o, editor, predictor, cozzer, cozNote)
 		if ctx.Err() != nil { // of the cell that was interrupted, what is known
@@ -387,18 +404,27 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		}
 	}
 	if c.program.limit(c.step) != "" {
-		o.sure, o.settle, e.Sure, e.Most = 0, 0, 0, 0 // the goals leave it out: no time is spent on being sure of it
+		o.sure, o.settle = 0, 0 // the goals leave it out: no time is spent on being sure of it
+	}
+	pace := o.pace(c)
+	e.RunFor, e.Rounds = pace.editFor, pace.rounds
+	if o.sure > 0 {
+		e.Sure, e.Most = o.sure, 8*e.Rounds
 	}
 	real := e.start(c.program, c.site, c.step, o.speedups)
-	asked := ask(p, Job{c.program, c.site, c.step, e.Iters, o.speedups, o.duration, 1, o.placebo}, o.profiles, o.sure)
+	asked := ask(p, Job{c.program, c.site, c.step, e.Iters, o.speedups, pace.duration, 1, o.placebo}, pace.profiles, o.sure)
+	asked.most = pace.most
 	if o.settle > 0 {
-		asked.open = func(d int, e Interval) bool { return real.open(d, e, o.settle) }
-	}
-	if c.program.Long {
-		asked.job.Duration *= 2
+		asked.open = func(d int, e Interval) bool {
+			if pace.rounds == 0 {
+				row := rows[slices.Index(o.speedups, d)]
+				return row.Ideal && unsettled(e, Interval{Percent: row.Closed, Low: row.Closed, High: row.Closed}, o.settle)
+			}
+			return real.open(d, e, o.settle)
+		}
 	}
 	byTurns(ctx, real, asked)
-	if o.rounds > 0 {
+	if pace.rounds > 0 {
 		edits, err := real.edits()
 		if err != nil {
 			note("real edit", err)

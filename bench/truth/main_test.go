@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/headway-lab/headway/awake"
 	"github.com/headway-lab/headway/causal/instrument"
@@ -53,7 +54,6 @@ func TestWrongArguments(t *testing.T) {
 		{"-sure NaN", "-sure"},
 		{"-settle -1", "-settle"},
 		{"-settle NaN", "-settle"},
-		{"-settle 5 -rounds 0", "-settle"},
 		{"-nosuch", "nosuch"},
 		{"pipeline", "unexpected argument"},
 	} {
@@ -87,6 +87,104 @@ func TestQuickYieldsToExplicitFlags(t *testing.T) {
 	o, err := parse(strings.Fields("-quick -step 10ms"), nil)
 	if err != nil || len(o.steps) != 1 || o.steps[0] != ms10 || len(o.speedups) != 1 || o.rounds != 3 {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// Without -all and -program there are the kinds of program that the bench is for, each at every step that it has.
+func TestWhatRunsByItself(t *testing.T) {
+	count := func(args string) (n int, names map[string]bool) {
+		o, err := parse(strings.Fields(args), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = map[string]bool{}
+		for _, c := range o.plan() {
+			names[c.program.Name] = true
+		}
+		return len(o.plan()), names
+	}
+	few, names := count("")
+	for _, p := range Programs {
+		if names[p.Name] == p.More {
+			t.Errorf("%s runs by itself: %v", p.Name, names[p.Name])
+		}
+	}
+	all, names := count("-all")
+	if len(names) != len(Programs) || all <= few {
+		t.Errorf("%d cells of %d programs with -all, %d without", all, len(names), few)
+	}
+	if n, names := count("-program ^token$ -step 1ms"); n != 2 || !names["token"] {
+		t.Errorf("a program that is named: %d cells", n)
+	}
+	if n, _ := count("-program ."); n != all {
+		t.Errorf("-program . has %d cells, -all %d", n, all)
+	}
+}
+
+// What a flag says counts for every cell, the rest is as program and step need it.
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		args, program string
+		step          time.Duration
+		want          pace
+	}{
+		{"", "seq-2-1", us50, usual(us50)},
+		{"", "seq-2-1", ms1, usual(ms1)},
+		{"", "seq-2-1", ms10, usual(ms10)},
+		{"", "trylock", ms10, backOffs[ms10]},
+		{"", "trylock", ms1, usual(ms1)},
+		{"-duration 9s -rounds 7", "trylock", ms10, pace{9 * time.Second, 2 * time.Second, 7, 1, 3}},
+		{"-duration 9s", "open-loop", ms10, pace{18 * time.Second, 600 * time.Millisecond, 0, 1, 2}},
+		{"-rounds 0 -edit-for 1s -profiles 30", "seq-2-1", us50, pace{12 * time.Second, time.Second, 0, 30, 30}},
+		{"-quick", "trylock", ms10, pace{8 * time.Second, 400 * time.Millisecond, 3, 1, 3}},
+		{"-quick -duration 20s", "seq-2-1", us50, pace{20 * time.Second, 400 * time.Millisecond, 3, 1, settle}},
+		{"-placebo", "seq-2-1", us50, pace{12 * time.Second, 400 * time.Millisecond, 0, 2, settle}},
+	} {
+		o, err := parse(strings.Fields(c.args), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.pace(Cell{find(t, c.program), Site{}, c.step}); got != c.want {
+			t.Errorf("%q of %s at %v: %+v, want %+v", c.args, c.program, c.step, got, c.want)
+		}
+	}
+	o, _ := parse(strings.Fields("-program ^seq-2-1$ -step 1ms -duration 10s -rounds 2 -edit-for 1s"), nil)
+	if got := o.least(o.plan(), true); got != 36*time.Second { // of each of two sites a profile and two rounds of four runs
+		t.Errorf("it takes %v at least, want 36s", got)
+	}
+}
+
+// Where there are no real edits it is the closed form that says whether a prediction is settled.
+func TestSettledByClosedForm(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		off  float64
+		want int
+	}{
+		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 0, 1},
+		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, settle}, // at most a point either way, but it never gets less
+		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 20, 1},
+		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off -settle 0", 4.5, 1},
+		{"-program ^mutex$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 1}, // the closed form is not the truth there
+		{"-program ^trylock$ -step 10ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 3},
+	} {
+		n := 0
+		var stdout, stderr bytes.Buffer
+		p := predictorFunc(func(j Job) map[int]Interval {
+			n++
+			x := j.Site.Closed(50) + c.off
+			return map[int]Interval{50: {x, x - 20, x + 20, 6, 0}}
+		})
+		if c.off == 20 || c.off == 0 {
+			p = func(j Job) map[int]Interval {
+				n++
+				x := j.Site.Closed(50) + c.off
+				return map[int]Interval{50: {x, x - .1, x + .1, 6, 0}}
+			}
+		}
+		if code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr, p); code != 0 || n != c.want {
+			t.Errorf("%s, off by %v: exit %d and %d profiles, want %d; %s", c.args, c.off, code, n, c.want, &stderr)
+		}
 	}
 }
 

@@ -36,11 +36,8 @@ type Predictor interface {
 	Predict(ctx context.Context, j Job) (map[int]Interval, error)
 }
 
-// profiles is how many profiles of a cell there may be until it is known well enough, and settle until what they say of it is settled.
-const (
-	profiles = 12
-	settle   = 2 * profiles
-)
+// profiles is how many profiles of a cell there may be until it is known well enough.
+const profiles = 12
 
 // asking is the profiles of one cell: at least so many as least says, and more of those speed-ups that are not known to sure
 // points either way, but for the error of the method; 0 asks no more. Whether there is another depends on how wide the
@@ -52,20 +49,21 @@ type asking struct {
 	least int
 	sure  float64
 	open  func(speedup int, e Interval) bool
+	most  int // profiles, if there is anything open
 	n     int
 	each  map[int][]Interval
 	err   error
 }
 
 func ask(p Predictor, j Job, least int, sure float64) *asking {
-	return &asking{Predictor: p, job: j, least: least, sure: sure, each: map[int][]Interval{}}
+	return &asking{Predictor: p, job: j, least: least, sure: sure, most: settle, each: map[int][]Interval{}}
 }
 
 // more says whether another profile is due.
 func (a *asking) more() bool {
 	most := profiles
 	if a.open != nil {
-		most = settle
+		most = a.most
 	}
 	return a.Predictor != nil && a.err == nil && a.n < max(a.least, most) && len(a.job.Speedups) > 0
 }

@@ -1,0 +1,92 @@
+package main
+
+import "time"
+
+// pace is how much is measured of a cell, unless a flag says otherwise.
+type pace struct {
+	duration time.Duration // of one profile
+	editFor  time.Duration // of one run of a real edit
+	rounds   int           // of real edits; 0 where one would take longer than a profile does
+	profiles int           // at least
+	most     int           // profiles, however unsettled it is
+}
+
+// settle is how many profiles of a cell there may be until what they say of it is settled.
+const settle = 24
+
+// The pace of a program of which nothing else is known. At 50 us profiles of the same program differ by more than their intervals.
+func usual(step time.Duration) pace {
+	switch {
+	case step < ms1:
+		return pace{12 * time.Second, 400 * time.Millisecond, 6, 2, settle}
+	case step < ms10:
+		return pace{12 * time.Second, 400 * time.Millisecond, 3, 1, settle}
+	}
+	return pace{16 * time.Second, 600 * time.Millisecond, 3, 1, settle}
+}
+
+// Where arrivals are random their number is, too: of n it is uncertain by its root. At 10 ms one comes every 20 ms, so that a point takes
+// minutes; a real edit, which has no baseline beside it all the time, would take longer, and the closed form is right there.
+var (
+	randomLatency = map[time.Duration]pace{
+		us50: {40 * time.Second, 1500 * time.Millisecond, 6, 2, settle},
+		ms1:  {40 * time.Second, time.Second, 3, 1, settle},
+		ms10: {220 * time.Second, 0, 0, 1, 3},
+	}
+	randomRate = map[time.Duration]pace{
+		us50: {40 * time.Second, 1500 * time.Millisecond, 6, 2, settle},
+		ms1:  {40 * time.Second, time.Second, 3, 1, settle},
+		ms10: {480 * time.Second, 0, 0, 1, 2},
+	}
+)
+
+// Whether a program backs off, or misses a tick, is decided operation by operation, each of dozens of milliseconds, and the machine's interruptions decide
+// with it: that takes many operations, and more do not settle what differs by the minute.
+var (
+	backOffs     = map[time.Duration]pace{ms10: {150 * time.Second, 2 * time.Second, 4, 1, 3}}
+	longBackOffs = map[time.Duration]pace{ms1: {60 * time.Second, time.Second, 3, 1, 4}}
+	ticks        = map[time.Duration]pace{ms10: {40 * time.Second, 2 * time.Second, 4, 1, 3}}
+)
+
+// pace is the cell's own.
+func (c Cell) pace() pace {
+	if p, ok := c.program.Paces[c.step]; ok {
+		return p
+	}
+	return usual(c.step)
+}
+
+// pace is the cell's, with what flags say in its place.
+func (o options) pace(c Cell) pace {
+	p := c.pace()
+	if o.set["duration"] {
+		if p.duration = o.duration; c.program.Long {
+			p.duration *= 2
+		}
+	}
+	if o.set["edit-for"] {
+		p.editFor = o.editFor
+	} else if p.editFor == 0 {
+		p.editFor = usual(c.step).editFor // -rounds asks for what is not done by itself
+	}
+	if o.set["rounds"] {
+		p.rounds = o.rounds
+	}
+	if o.set["profiles"] {
+		p.profiles = o.profiles
+	}
+	p.most = max(p.most, p.profiles)
+	return p
+}
+
+// least is how long the cells take if none has to be repeated, without builds and without Coz.
+func (o options) least(cells []Cell, predict bool) (sum time.Duration) {
+	for _, c := range cells {
+		p := o.pace(c)
+		sum += time.Duration(p.rounds*(1+len(o.speedups))) * p.editFor
+		if predict {
+			sum += time.Duration(p.profiles) * p.duration
+		}
+	}
+	return sum
+}
