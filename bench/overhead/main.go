@@ -14,7 +14,8 @@
 // in anything have different luck (Curtsinger and Berger, Stabilizer, ASPLOS 2013). So each round links both anew, with their functions
 // in an order at random: the interval has this luck in.
 //
-//	go run ./bench/overhead
+//	go run ./bench/overhead                an hour
+//	go run ./bench/overhead -profiles 0    idle and sampled only, half an hour
 package main
 
 import (
@@ -141,11 +142,11 @@ func main() {
 		only = flag.String("programs", "", "comma-separated names of programs; all without")
 		file = flag.String("json", "", "write the report as JSON to this file")
 	)
-	flag.IntVar(&o.rounds, "rounds", 12, "how often each program is run idle and sampled")
-	flag.DurationVar(&o.each, "each", 700*time.Millisecond, "how long each is measured in a round")
+	flag.IntVar(&o.rounds, "rounds", 20, "how often each program is run idle and sampled")
+	flag.DurationVar(&o.each, "each", 1500*time.Millisecond, "how long each is measured in a round")
 	flag.IntVar(&o.starts, "starts", 3, "in how many processes one after the other that is")
-	flag.IntVar(&o.profiles, "profiles", 6, "how many real profiles are made of each program; 0: only idle and sampled")
-	flag.DurationVar(&o.profile, "profile", 30*time.Second, "how long each of these takes")
+	flag.IntVar(&o.profiles, "profiles", 3, "how many real profiles are made of each program; 0: only idle and sampled")
+	flag.DurationVar(&o.profile, "profile", 20*time.Second, "how long each of these takes")
 	flag.Uint64Var(&o.seed, "seed", 1, "decides the order of the runs")
 	flag.BoolVar(&o.same, "aa", false, "compare the ordinary build with itself, without profiles: what differs is the bench's fault")
 	flag.Parse()

@@ -121,7 +121,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
 	fs.BoolVar(&o.awake, "awake", true, "keep idle processors from sleeping, so that no wake-up takes longer than a step")
 	fs.BoolVar(&o.placebo, "placebo", false, "delay everything evenly instead of what is not the site: the truth is 0, and what is predicted is the error of the method (headway profile --placebo)")
-	fs.Float64Var(&o.settle, "settle", goalWorst, "make more real edits, and up to twenty-four profiles (three of the longest), where it is not settled yet whether a prediction is more than so many points off (0: no more than asked); not of documented limits")
+	fs.Float64Var(&o.settle, "settle", goalWorst, "make more real edits, and up to twenty-four profiles (two of the longest), where it is not settled yet whether a prediction is more than so many points off (0: no more than asked); not of documented limits")
 	fs.IntVar(&o.turns, "turns", 0, "instead of profiles: so many windows of -edit-for each of the program as it is, in an experiment, and really shortened, by turns (0: profiles); not of programs that are about latency")
 	fs.BoolVar(&o.verbose, "v", false, "show how each profile proceeds")
 	if err := fs.Parse(args); err != nil {
@@ -331,8 +331,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 			if o.coz == "on" {
 				return fail(err)
 			}
-			cozNote = "not available: " + err.Error()
-			fmt.Fprintln(stderr, "truth: Coz column:", cozNote)
+			cozNote = "not available"
+			fmt.Fprintf(stderr, "truth: the Coz column stays empty: %v\n", err)
 		}
 	}
 	if predictor == nil && o.predict {
@@ -456,25 +456,27 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 }
 
 // byTurns runs real edits before, between and after the profiles, for what either finds changes within minutes. There are so
-// many rounds and profiles at least, and more of both until both are known as well as asked. A profile beyond the least has rounds of its
-// own, however many there were before: those may have met the program in another mood.
+// many rounds and profiles at least, and more of both until both are known as well as asked, which is asked when there are edits after
+// the last profile. One beyond the least has rounds of its own, however many there were before: those may have met the program in another mood.
 func byTurns(ctx context.Context, real *runs, asked *asking) {
 	share := (real.Rounds + asked.least) / (asked.least + 1) // rounded up
 	for asked.more() && ctx.Err() == nil {
-		due := min((asked.n+1)*share, real.Rounds)
-		if asked.n >= asked.least {
-			due = real.round + share
+		if asked.n < asked.least {
+			due := min((asked.n+1)*share, real.Rounds)
+			real.rounds(ctx, due, min(real.Most, 4*due))
 		}
-		real.rounds(ctx, due, min(real.Most, 4*due))
-		if ctx.Err() == nil {
-			asked.profile(ctx)
+		if ctx.Err() != nil {
+			return
 		}
+		asked.profile(ctx)
+		if asked.n > asked.least {
+			real.rounds(ctx, real.round+share, real.Most)
+		} else if asked.n == asked.least {
+			real.rounds(ctx, real.Rounds, real.Most)
+		}
+		asked.settle()
 	}
-	due := real.Rounds
-	if asked.n > asked.least {
-		due = real.round + share
-	}
-	real.rounds(ctx, due, real.Most)
+	real.rounds(ctx, real.Rounds, real.Most) // without profiles, or when they failed
 }
 
 func get(m map[int]Interval, d int) *Interval {

@@ -133,12 +133,12 @@ func TestPace(t *testing.T) {
 		{"", "seq-2-1", ms10, usual(ms10)},
 		{"", "trylock", ms10, backOffs[ms10]},
 		{"", "trylock", ms1, usual(ms1)},
-		{"-duration 9s -rounds 7", "trylock", ms10, pace{9 * time.Second, 2 * time.Second, 7, 1, 3}},
-		{"-duration 9s", "open-loop", ms10, pace{18 * time.Second, 600 * time.Millisecond, 0, 1, 2}},
-		{"-rounds 0 -edit-for 1s -profiles 30", "seq-2-1", us50, pace{12 * time.Second, time.Second, 0, 30, 30}},
-		{"-quick", "trylock", ms10, pace{8 * time.Second, 400 * time.Millisecond, 3, 1, 3}},
-		{"-quick -duration 20s", "seq-2-1", us50, pace{20 * time.Second, 400 * time.Millisecond, 3, 1, settle}},
-		{"-placebo", "seq-2-1", us50, pace{12 * time.Second, 400 * time.Millisecond, 0, 2, settle}},
+		{"-duration 9s -rounds 7", "trylock", ms10, pace{9 * time.Second, 2 * time.Second, 7, 1, 2}},
+		{"-duration 9s", "open-loop", ms10, pace{18 * time.Second, 600 * time.Millisecond, 0, 1, 1}},
+		{"-rounds 0 -edit-for 1s -profiles 30", "seq-2-1", us50, pace{10 * time.Second, time.Second, 0, 30, 30}},
+		{"-quick", "trylock", ms10, pace{8 * time.Second, 400 * time.Millisecond, 3, 1, 2}},
+		{"-quick -duration 20s", "seq-2-1", us50, pace{20 * time.Second, 400 * time.Millisecond, 3, 1, settled}},
+		{"-placebo", "seq-2-1", us50, pace{10 * time.Second, 400 * time.Millisecond, 0, 2, settled}},
 	} {
 		o, err := parse(strings.Fields(c.args), nil)
 		if err != nil {
@@ -162,11 +162,11 @@ func TestSettledByClosedForm(t *testing.T) {
 		want int
 	}{
 		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 0, 1},
-		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, settle}, // at most a point either way, but it never gets less
+		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, settled}, // at most a point either way, but it never gets less
 		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 20, 1},
 		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off -settle 0", 4.5, 1},
 		{"-program ^mutex$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 1}, // the closed form is not the truth there
-		{"-program ^trylock$ -step 10ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 3},
+		{"-program ^trylock$ -step 10ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 2},
 	} {
 		n := 0
 		var stdout, stderr bytes.Buffer

@@ -11,41 +11,41 @@ type pace struct {
 	most     int           // profiles, however unsettled it is
 }
 
-// settle is how many profiles of a cell there may be until what they say of it is settled.
-const settle = 24
+// settled is how many profiles of a cell there may be until what they say of it is settled.
+const settled = 24
 
 // The pace of a program of which nothing else is known. At 50 us profiles of the same program differ by more than their intervals.
 func usual(step time.Duration) pace {
 	switch {
 	case step < ms1:
-		return pace{12 * time.Second, 400 * time.Millisecond, 6, 2, settle}
+		return pace{10 * time.Second, 400 * time.Millisecond, 4, 2, settled}
 	case step < ms10:
-		return pace{12 * time.Second, 400 * time.Millisecond, 3, 1, settle}
+		return pace{12 * time.Second, 400 * time.Millisecond, 3, 1, settled}
 	}
-	return pace{16 * time.Second, 600 * time.Millisecond, 3, 1, settle}
+	return pace{16 * time.Second, 600 * time.Millisecond, 3, 1, settled}
 }
 
 // Where arrivals are random their number is, too: of n it is uncertain by its root. At 10 ms one comes every 20 ms, so that a point takes
 // minutes; a real edit, which has no baseline beside it all the time, would take longer, and the closed form is right there.
 var (
 	randomLatency = map[time.Duration]pace{
-		us50: {40 * time.Second, 1500 * time.Millisecond, 6, 2, settle},
-		ms1:  {40 * time.Second, time.Second, 3, 1, settle},
-		ms10: {220 * time.Second, 0, 0, 1, 3},
+		us50: {40 * time.Second, 1500 * time.Millisecond, 4, 1, settled},
+		ms1:  {40 * time.Second, time.Second, 3, 1, settled},
+		ms10: {220 * time.Second, 0, 0, 1, 2},
 	}
 	randomRate = map[time.Duration]pace{
-		us50: {40 * time.Second, 1500 * time.Millisecond, 6, 2, settle},
-		ms1:  {40 * time.Second, time.Second, 3, 1, settle},
-		ms10: {480 * time.Second, 0, 0, 1, 2},
+		us50: {40 * time.Second, 1500 * time.Millisecond, 4, 1, settled},
+		ms1:  {40 * time.Second, time.Second, 3, 1, settled},
+		ms10: {480 * time.Second, 0, 0, 1, 1},
 	}
 )
 
 // Whether a program backs off, or misses a tick, is decided operation by operation, each of dozens of milliseconds, and the machine's interruptions decide
 // with it: that takes many operations, and more do not settle what differs by the minute.
 var (
-	backOffs     = map[time.Duration]pace{ms10: {150 * time.Second, 2 * time.Second, 4, 1, 3}}
-	longBackOffs = map[time.Duration]pace{ms1: {60 * time.Second, time.Second, 3, 1, 4}}
-	ticks        = map[time.Duration]pace{ms10: {40 * time.Second, 2 * time.Second, 4, 1, 3}}
+	backOffs     = map[time.Duration]pace{ms10: {150 * time.Second, 2 * time.Second, 4, 1, 2}}
+	longBackOffs = map[time.Duration]pace{ms1: {60 * time.Second, time.Second, 3, 1, 2}}
+	ticks        = map[time.Duration]pace{ms10: {40 * time.Second, 2 * time.Second, 4, 1, 2}}
 )
 
 // pace is the cell's own.

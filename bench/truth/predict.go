@@ -56,7 +56,7 @@ type asking struct {
 }
 
 func ask(p Predictor, j Job, least int, sure float64) *asking {
-	return &asking{Predictor: p, job: j, least: least, sure: sure, most: settle, each: map[int][]Interval{}}
+	return &asking{Predictor: p, job: j, least: least, sure: sure, most: settled, each: map[int][]Interval{}}
 }
 
 // more says whether another profile is due.
@@ -68,7 +68,7 @@ func (a *asking) more() bool {
 	return a.Predictor != nil && a.err == nil && a.n < max(a.least, most) && len(a.job.Speedups) > 0
 }
 
-// profile makes one, and settles what the next is to be asked.
+// profile makes one.
 func (a *asking) profile(ctx context.Context) {
 	var effects map[int]Interval
 	effects, a.err = a.Predict(ctx, a.job)
@@ -77,6 +77,10 @@ func (a *asking) profile(ctx context.Context) {
 	}
 	a.n++
 	a.job.Seed++
+}
+
+// settle settles what the next is to be asked.
+func (a *asking) settle() {
 	if a.n >= a.least {
 		a.job.Speedups = slices.DeleteFunc(slices.Clone(a.job.Speedups), func(d int) bool {
 			if len(a.each[d]) == 0 {

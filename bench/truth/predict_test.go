@@ -53,6 +53,7 @@ func TestAsking(t *testing.T) {
 		a := ask(w, Job{Speedups: all, Seed: 7}, c.least, c.sure)
 		for a.more() {
 			a.profile(t.Context())
+			a.settle()
 		}
 		got := a.effects()
 		if !errors.Is(a.err, c.err) || len(got) != 3 || !reflect.DeepEqual(w.asked, c.want) {
@@ -83,6 +84,7 @@ func TestAskingShared(t *testing.T) {
 	a := ask(w, Job{Speedups: []int{50}}, 1, 2.5)
 	for a.more() {
 		a.profile(t.Context())
+		a.settle()
 	}
 	if got := a.effects(); a.err != nil || len(w.asked) != 1 || got[50].half() < 4 {
 		t.Errorf("asked %v for %v, %v", w.asked, got, a.err)
@@ -100,6 +102,7 @@ func TestAskingDiffering(t *testing.T) {
 	a := ask(p, Job{Speedups: []int{50}}, 2, 2.5)
 	for a.more() {
 		a.profile(t.Context())
+		a.settle()
 	}
 	if got := a.effects()[50]; a.n != profiles || math.Abs(got.Percent+20.4) > .1 || got.half() < 4 || got.half() > 7 {
 		t.Errorf("%d profiles that differ by 16 points: %v", a.n, got)
@@ -113,13 +116,14 @@ func TestAskingOpen(t *testing.T) {
 		settled    int // by so many profiles
 		want       int
 	}{
-		{0, 1, 0, 2}, {0, 1, 5, 5}, {2.5, 1, 5, 5}, {0, 1, 100, settle},
-		{.1, 4, 0, profiles}, {.1, 4, profiles + 3, profiles + 3}, {.1, 4, 100, settle},
+		{0, 1, 0, 2}, {0, 1, 5, 5}, {2.5, 1, 5, 5}, {0, 1, 100, settled},
+		{.1, 4, 0, profiles}, {.1, 4, profiles + 3, profiles + 3}, {.1, 4, 100, settled},
 	} {
 		a := ask(&wide{half: map[int]float64{50: c.half}}, Job{Speedups: []int{50}}, 2, c.sure)
 		a.open = func(d int, e Interval) bool { return d == 50 && len(a.each[d]) < c.settled }
 		for a.more() {
 			a.profile(t.Context())
+			a.settle()
 		}
 		if a.err != nil || a.n != c.want {
 			t.Errorf("sure to %v of ±%v and settled by %d: %d profiles, want %d; %v", c.sure, c.half, c.settled, a.n, c.want, a.err)

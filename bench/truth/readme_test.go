@@ -13,6 +13,15 @@ func TestReadmeTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	more := "run with `-all` or by name:"
+	for _, p := range Programs {
+		if p.More {
+			more += fmt.Sprintf(" `%s`,", p.Name)
+		}
+	}
+	if more = strings.TrimSuffix(more, ",") + ".\n"; !strings.Contains(string(b), more) {
+		t.Errorf("README.md lacks or misstates:\n%s", more)
+	}
 	for _, p := range Programs {
 		effects := map[string]string{"A": "", "B": ""}
 		for _, s := range p.Sites {
