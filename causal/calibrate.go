@@ -14,7 +14,7 @@ const (
 	brief    = 200 * time.Millisecond // the longest where clients that wait for nobody are held up by a part of it
 	visits   = 10                     // the fewest in a window, on average
 	plenty   = 100                    // so many where there is time for them
-	wear     = 300                    // visits after which a program has forgotten what was before, where there is time for them
+	wear     = 1000                   // visits after which a program has forgotten what was before, where there is time for them
 	spare    = 30                     // pairs of each speed-up that the leaders must have time for, if there is to be time for that
 )
 
@@ -107,8 +107,9 @@ func (r *runner) sharpest(blocks []snapshot, block, ceiling, otherwise time.Dura
 }
 
 // forget is how long a window waits after a change, in wall-clock time, if windows take floor, visits come every per, and there is time:
-// until the program's own state is no longer that of the phase before. A contended sync.Mutex took 350 visits to get from the
-// mix of quick and slow hand-overs of an experiment to its own; baselines right after one were off by 5 % (docs/profile.md).
+// until the program's own state is no longer that of the phase before. A contended sync.Mutex gets from the mix of quick and slow
+// hand-overs of an experiment to its own within 350 visits, but for a third, and within a thousand, but for a twentieth; baselines right
+// after an experiment were off by 5 % (docs/profile-findings.md).
 // Clients that wait for nobody would be held up by a part of that time, too, so where there are such it is none.
 func (r *runner) forget(per, floor time.Duration) time.Duration {
 	if r.o.Open {

@@ -88,12 +88,15 @@ func TestForget(t *testing.T) {
 		floor    time.Duration
 		want     time.Duration // at most the settling time of any window, 10 ms, if 0
 	}{
-		{"a minute for one site", time.Minute, 1, per, 100 * per, 300 * per},
+		{"a minute for one site", time.Minute, 1, per, 100 * per, 195 * time.Millisecond},
+		{"two minutes for one site", 2 * time.Minute, 1, per, 100 * per, 445 * time.Millisecond},
+		{"two minutes for one site with shorter operations", 2 * time.Minute, 1, per / 4, shortest, 250 * per},
 		{"twelve seconds for one site", 12 * time.Second, 1, per, 100 * per, 0},
 		{"a minute for four leaders", time.Minute, 10, per, 100 * per, 0},
 		{"long operations", time.Minute, 1, 10 * per, time.Second, 0},
 		{"ten minutes", 10 * time.Minute, 1, 10 * per, 100 * 10 * per, 500 * time.Millisecond},
-		{"short operations", time.Minute, 1, 30 * time.Microsecond, shortest, 0},
+		{"short operations", time.Minute, 1, 30 * time.Microsecond, shortest, 30 * time.Millisecond},
+		{"very short operations", time.Minute, 1, 10 * time.Microsecond, shortest, 0},
 	} {
 		r := &runner{o: &Options{Speedups: []int{25, 50, 75, 100}}, sites: make([]*site, c.sites), deadline: time.Now().Add(c.duration)}
 		got := r.forget(c.per, c.floor)

@@ -122,7 +122,7 @@ var Programs = []Program{
 	// waits for the lock or for a processor, so the larger bound is reached. (At shorter
 	// steps not quite: a sync.Mutex is handed over at once only to one who has waited for
 	// more than a millisecond; others have to be woken first.)
-	{Name: "mutex", Does: "A .5 under a lock, B .2 outside, four goroutines", Steps: allSteps, Ideal: ms10,
+	{Name: "mutex", Paces: contended, Does: "A .5 under a lock, B .2 outside, four goroutines", Steps: allSteps, Ideal: ms10,
 		Sites: both(.5, .2, func(a, b float64) float64 { return max(a, (a+b)/2) })},
 
 	// The same bounds with a third of A in the lock, a/3 and (a+b)/2: the processors are the larger one. Who holds the lock and who

@@ -132,6 +132,8 @@ func TestPace(t *testing.T) {
 		{"", "seq-2-1", ms1, usual(ms1)},
 		{"", "seq-2-1", ms10, usual(ms10)},
 		{"", "trylock", ms10, backOffs[ms10]},
+		{"", "mutex", ms1, contended[ms1]},
+		{"", "mutex", us50, usual(us50)},
 		{"", "trylock", ms1, usual(ms1)},
 		{"-duration 9s -rounds 7", "trylock", ms10, pace{9 * time.Second, 2 * time.Second, 7, 1, 2}},
 		{"-duration 9s", "open-loop", ms10, pace{18 * time.Second, 600 * time.Millisecond, 0, 1, 1}},

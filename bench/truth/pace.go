@@ -40,6 +40,10 @@ var (
 	}
 )
 
+// Who waits for a contended lock asleep and who does not has a memory of some 350 operations. Windows that leave time for it are a second
+// apart, of which there are too few in twelve (docs/profile-findings.md).
+var contended = map[time.Duration]pace{ms1: {60 * time.Second, time.Second, 4, 1, 3}}
+
 // Whether a program backs off, or misses a tick, is decided operation by operation, each of dozens of milliseconds, and the machine's interruptions decide
 // with it: that takes many operations, and more do not settle what differs by the minute.
 var (

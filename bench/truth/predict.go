@@ -62,7 +62,7 @@ func ask(p Predictor, j Job, least int, sure float64) *asking {
 // more says whether another profile is due.
 func (a *asking) more() bool {
 	most := profiles
-	if a.open != nil {
+	if a.open != nil && (a.sure == 0 || a.most > profiles) {
 		most = a.most
 	}
 	return a.Predictor != nil && a.err == nil && a.n < max(a.least, most) && len(a.job.Speedups) > 0

@@ -190,6 +190,12 @@ func TestByTurns(t *testing.T) {
 			got = append(got, r.round)
 			return map[int]Interval{50: {-20, -20 - c.wide, -20 + c.wide, 5, 0}}
 		}), Job{Speedups: []int{50}}, c.least, c.sure)
+		a.open = func(int, Interval) bool {
+			if r.round < c.rounds {
+				t.Errorf("asked whether it is settled after %d of %d rounds of edits", r.round, c.rounds)
+			}
+			return false
+		}
 		byTurns(t.Context(), r, a)
 		if got = append(got, r.round); !slices.Equal(got, c.want) {
 			t.Errorf("%d rounds, %d profiles, sure to %v: %v, want %v", c.rounds, c.least, c.sure, got, c.want)
