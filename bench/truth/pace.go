@@ -22,7 +22,7 @@ func usual(step time.Duration) pace {
 	case step < ms10:
 		return pace{12 * time.Second, 400 * time.Millisecond, 3, 1, settled}
 	}
-	return pace{16 * time.Second, 600 * time.Millisecond, 3, 1, settled}
+	return pace{20 * time.Second, 600 * time.Millisecond, 3, 1, settled}
 }
 
 // Where arrivals are random their number is, too: of n it is uncertain by its root. At 10 ms one comes every 20 ms, so that a point takes
