@@ -158,32 +158,27 @@ func TestPace(t *testing.T) {
 
 // Where there are no real edits it is the closed form that says whether a prediction is settled.
 func TestSettledByClosedForm(t *testing.T) {
+	const seq = "-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off"
 	for _, c := range []struct {
-		args string
-		off  float64
-		want int
+		args      string
+		off, half float64 // of each profile
+		want      int     // profiles
 	}{
-		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 0, 1},
-		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, settled}, // at most a point either way, but it never gets less
-		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 20, 1},
-		{"-program ^seq-2-1$ -step 1ms -site A -speedups 50 -rounds 0 -coz off -settle 0", 4.5, 1},
-		{"-program ^mutex$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 1}, // the closed form is not the truth there
-		{"-program ^trylock$ -step 10ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 2},
+		{seq, 0, .1, 1},
+		{seq, 20, .1, 1},
+		{seq, 4.5, .1, 1},
+		{seq, 4.5, 20, settled}, // twenty-four leave 4 points either way
+		{seq + " -settle 0", 4.5, 20, 1},
+		{"-program ^mutex$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 20, 1}, // the closed form is not the truth there
+		{"-program ^trylock$ -step 10ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 20, 2},
 	} {
 		n := 0
 		var stdout, stderr bytes.Buffer
 		p := predictorFunc(func(j Job) map[int]Interval {
 			n++
 			x := j.Site.Closed(50) + c.off
-			return map[int]Interval{50: {x, x - 20, x + 20, 6, 0}}
+			return map[int]Interval{50: {x, x - c.half, x + c.half, 6, 0}}
 		})
-		if c.off == 20 || c.off == 0 {
-			p = func(j Job) map[int]Interval {
-				n++
-				x := j.Site.Closed(50) + c.off
-				return map[int]Interval{50: {x, x - .1, x + .1, 6, 0}}
-			}
-		}
 		if code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr, p); code != 0 || n != c.want {
 			t.Errorf("%s, off by %v: exit %d and %d profiles, want %d; %s", c.args, c.off, code, n, c.want, &stderr)
 		}
