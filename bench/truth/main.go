@@ -17,7 +17,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -133,7 +132,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	set := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })
-	o.set = maps.Clone(set)
+	o.set = set
 	if *quick {
 		if !set["step"] {
 			*steps = "1ms"
@@ -142,23 +141,23 @@ func parse(args []string, stderr io.Writer) (options, error) {
 			*speedups = "50"
 		}
 		if !set["duration"] {
-			o.duration, o.set["duration"] = 8*time.Second, true // what comes before the experiments takes four
+			o.duration, set["duration"] = 8*time.Second, true // what comes before the experiments takes four
 		}
 		if !set["edit-for"] {
-			o.editFor, o.set["edit-for"] = 400*time.Millisecond, true
+			o.editFor, set["edit-for"] = 400*time.Millisecond, true
 		}
 		if !set["rounds"] {
-			o.rounds, o.set["rounds"] = 3, true
+			o.rounds, set["rounds"] = 3, true
 		}
 		if !set["profiles"] {
-			o.profiles, o.set["profiles"] = 1, true
+			o.profiles, set["profiles"] = 1, true
 		}
 		if !set["settle"] {
 			o.settle = 0
 		}
 	}
 	if o.placebo {
-		o.rounds, o.set["rounds"], o.coz = 0, true, "off" // there is nothing to shorten
+		o.rounds, set["rounds"], o.coz = 0, true, "off" // there is nothing to shorten
 		if !set["settle"] {
 			o.settle = 0
 		}
@@ -197,15 +196,15 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-coz %q is not auto, on or off", o.coz)
 	}
 	switch {
-	case o.set["duration"] && o.duration <= 0:
+	case set["duration"] && o.duration <= 0:
 		return o, fmt.Errorf("-duration %v must be positive", o.duration)
-	case o.set["edit-for"] && o.editFor <= 0:
+	case set["edit-for"] && o.editFor <= 0:
 		return o, fmt.Errorf("-edit-for %v must be positive", o.editFor)
 	case o.patience < 0:
 		return o, fmt.Errorf("-patience %v must not be negative", o.patience)
 	case o.runs < 1 || o.runs > 100:
 		return o, fmt.Errorf("-runs %d must be 1 to 100", o.runs)
-	case o.set["profiles"] && o.profiles < 1:
+	case set["profiles"] && o.profiles < 1:
 		return o, fmt.Errorf("-profiles %d must be at least 1", o.profiles)
 	case o.turns < 0 || o.turns > 0 && o.turns < 4:
 		return o, fmt.Errorf("-turns %d: 0, or at least 4 for an interval", o.turns)

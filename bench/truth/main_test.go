@@ -185,6 +185,17 @@ func TestSettledByClosedForm(t *testing.T) {
 	}
 }
 
+// Turns have windows of their own length, but for what a flag or -quick says.
+func TestWindowOfTurns(t *testing.T) {
+	for args, want := range map[string]time.Duration{
+		"-turns 5": 1500 * time.Millisecond, "-quick -turns 5": 400 * time.Millisecond, "-quick -turns 5 -edit-for 2s": 2 * time.Second,
+	} {
+		if o, err := parse(strings.Fields(args), nil); err != nil || o.editFor != want {
+			t.Errorf("%s: windows of %v, want %v; %v", args, o.editFor, want, err)
+		}
+	}
+}
+
 // fake predicts the closed form, shifted; or fails.
 type fake struct {
 	shift float64
