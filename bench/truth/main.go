@@ -22,7 +22,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +89,8 @@ type options struct {
 	predict  bool
 	coz      string
 	jsonFile string
+	resumes  bool
+	flags    []string // those that say what is measured, as they were given
 	cells    bool
 	verbose  bool
 	awake    bool
@@ -117,6 +118,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
 	fs.StringVar(&o.jsonFile, "json", "", "write the results here, after every cell")
+	fs.BoolVar(&o.resumes, "resume", false, "go on with the -json file of an earlier run with the same flags: only the cells that it has no whole rows of are measured")
 	fs.BoolVar(&o.cells, "cells", false, "list the cells with their closed forms and run nothing")
 	fs.BoolVar(&o.awake, "awake", true, "keep idle processors from sleeping, so that no wake-up takes longer than a step")
 	fs.BoolVar(&o.placebo, "placebo", false, "delay everything evenly instead of what is not the site: the truth is 0, and what is predicted is the error of the method (headway profile --placebo)")
@@ -131,7 +133,12 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	set := map[string]bool{}
-	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	fs.Visit(func(f *flag.Flag) {
+		set[f.Name] = true
+		if !slices.Contains([]string{"json", "resume", "v"}, f.Name) {
+			o.flags = append(o.flags, fmt.Sprintf("-%s=%s", f.Name, f.Value))
+		}
+	})
 	o.set = set
 	if *quick {
 		if !set["step"] {
@@ -212,6 +219,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("-turns shortens the program, and with -placebo there is nothing to shorten: leave out one of them")
 	case o.turns > 0 && o.jsonFile != "":
 		return o, errors.New("-json holds profiles, and -turns makes none: leave out one of them")
+	case o.resumes && o.jsonFile == "":
+		return o, errors.New("-resume needs -json: the file to go on with")
 	case !(o.sure >= 0):
 		return o, fmt.Errorf("-sure %v must not be negative", o.sure)
 	case !(o.settle >= 0):
@@ -285,6 +294,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		fmt.Fprintf(stderr, "truth: %v\n", err)
 		return 1
 	}
+	var earlier Results
+	if o.resumes {
+		if earlier, cells, err = o.resume(cells); err != nil {
+			fmt.Fprintf(stderr, "truth: %v\n", err)
+			return 2
+		}
+	}
 	module, err := moduleRoot()
 	if err != nil {
 		return fail(err)
@@ -345,7 +361,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		predictor = nil
 	}
 
-	results := Results{Schema: 1, Started: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU(), ItersPerUs: iters, Awake: kept}
+	results := here()
+	results.ItersPerUs, results.Awake, results.Flags, results.Earlier, results.Rows = iters, kept, o.flags, earlier.Earlier, earlier.Rows
 	editor := Editor{Dir: dir, Iters: iters, Patience: o.patience}
 	if i, err := limits.Interrupted(time.Second); err == nil {
 		results.Interrupted = &i
@@ -354,11 +371,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		fmt.Fprintln(stdout, "A placebo: everything is delayed evenly by d% of the time, so the truth is 0.")
 	}
 	header(stdout, results)
+	if len(results.Rows) > 0 {
+		printEarlier(stdout, results)
+	}
 	fmt.Fprintf(stderr, "truth: %d cells, at least %v\n", len(cells), o.least(cells, predictor != nil).Round(time.Minute))
 	for _, c := range cells {
 		rows := measure(ctx, c, o, editor, predictor, cozzer, cozNote)
 		if ctx.Err() != nil { // of the cell that was interrupted, what is known
 			rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Predicted == nil && r.Edit == nil })
+			for i := range rows {
+				rows[i].Unfinished = true
+			}
 		}
 		printRows(stdout, rows)
 		results.Rows = append(results.Rows, rows...)

@@ -54,6 +54,7 @@ func TestWrongArguments(t *testing.T) {
 		{"-sure NaN", "-sure"},
 		{"-settle -1", "-settle"},
 		{"-settle NaN", "-settle"},
+		{"-resume", "-json"},
 		{"-nosuch", "nosuch"},
 		{"pipeline", "unexpected argument"},
 	} {

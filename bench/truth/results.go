@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/headway-lab/headway/limits"
@@ -23,6 +24,16 @@ type Results struct {
 	Summary    Summary   `json:"summary"`
 
 	Interrupted *limits.Interruptions `json:"interrupted,omitempty"` // the processors, before the first row
+
+	Flags   []string `json:"flags,omitempty"`
+	Earlier []Part   `json:"earlier,omitempty"` // runs that this one went on with (-resume); their rows come first
+}
+
+const schema = 1
+
+// here is what can be said before anything was measured.
+func here() Results {
+	return Results{Schema: schema, Started: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU()}
 }
 
 // Row is one speed-up of one cell. All effects are in percent of Metric.
@@ -49,6 +60,8 @@ type Row struct {
 	Others    float64    `json:"others"`             // percent of the machine that others used during the real edits
 	Sleeps    []float64  `json:"sleeps,omitempty"`   // how often threads go to sleep in an operation, as it is and edited: what waking them costs is no virtual matter
 	Notes     []string   `json:"notes,omitempty"`
+
+	Unfinished bool `json:"unfinished,omitempty"` // the run was interrupted in this cell
 }
 
 func (p Program) metric() string {
