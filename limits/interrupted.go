@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -17,11 +18,13 @@ type Interruptions struct {
 	PerSecond float64       `json:"per_second"` // on each processor
 	Median    time.Duration `json:"median_ns"`  // of their lengths
 	Share     float64       `json:"share"`      // of the time, 0 to 1
+	AtOnce    float64       `json:"at_once"`    // of them, 0 to 1, while another processor was interrupted, too: a host stopped them all, or they are threads of one core
 }
 
 // String is short enough for the head of a table.
 func (i Interruptions) String() string {
-	return fmt.Sprintf("each interrupted %.0f times a second, half of these for %v or more, %.1f %% of its time", i.PerSecond, i.Median.Round(100*time.Nanosecond), 100*i.Share)
+	return fmt.Sprintf("each interrupted %.0f times a second, half of these for %v or more, %.1f %% of its time, %.0f %% of them at once with another",
+		i.PerSecond, i.Median.Round(100*time.Nanosecond), 100*i.Share, 100*i.AtOnce)
 }
 
 // interrupted is what is not the reading of a clock any more.
@@ -36,10 +39,11 @@ func Interrupted(d time.Duration) (Interruptions, error) {
 	}
 	var (
 		mu    sync.Mutex
-		all   []time.Duration
+		all   [][]gap
 		watch time.Duration
 		errs  []error
 		wg    sync.WaitGroup
+		begin = time.Now()
 	)
 	for cpu, left := 0, set.Count(); left > 0; cpu++ {
 		if !set.IsSet(cpu) {
@@ -51,39 +55,60 @@ func Interrupted(d time.Duration) (Interruptions, error) {
 			var one unix.CPUSet
 			one.Set(cpu)
 			err := unix.SchedSetaffinity(0, &one)
-			begin := time.Now()
 			gaps, took := gaps(func() time.Duration { return time.Since(begin) }, d)
 			mu.Lock()
 			defer mu.Unlock()
-			all, watch, errs = append(all, gaps...), watch+took, append(errs, err)
+			all, watch, errs = append(all, gaps), watch+took, append(errs, err)
 		})
 	}
 	wg.Wait()
 	return summarize(all, watch), errors.Join(errs...)
 }
 
+// gap is a time in which a processor did not come to its clock.
+type gap struct{ at, took time.Duration }
+
 // gaps lists the times between two readings of a clock that are too long, and says how long it looked.
-func gaps(clock func() time.Duration, d time.Duration) (long []time.Duration, took time.Duration) {
+func gaps(clock func() time.Duration, d time.Duration) (long []gap, took time.Duration) {
 	begin := clock()
 	last := begin
 	for last-begin < d {
 		now := clock()
 		if now-last > interrupted {
-			long = append(long, now-last)
+			long = append(long, gap{last, now - last})
 		}
 		last = now
 	}
 	return long, last - begin
 }
 
-func summarize(long []time.Duration, watched time.Duration) (i Interruptions) {
+// summarize takes the gaps of each processor, in order, and the sum of the times for which they were watched.
+func summarize(of [][]gap, watched time.Duration) (i Interruptions) {
+	var long []time.Duration
+	sum, met := time.Duration(0), 0
+	for cpu, its := range of {
+		for _, g := range its {
+			long = append(long, g.took)
+			sum += g.took
+			if slices.ContainsFunc(others(of, cpu), func(its []gap) bool { return meets(its, g) }) {
+				met++
+			}
+		}
+	}
 	if len(long) == 0 || watched <= 0 {
 		return i
 	}
 	slices.Sort(long)
-	sum := time.Duration(0)
-	for _, d := range long {
-		sum += d
-	}
-	return Interruptions{float64(len(long)) / watched.Seconds(), long[len(long)/2], sum.Seconds() / watched.Seconds()}
+	n := float64(len(long))
+	return Interruptions{n / watched.Seconds(), long[len(long)/2], sum.Seconds() / watched.Seconds(), float64(met) / n}
+}
+
+func others(of [][]gap, cpu int) [][]gap {
+	return slices.Concat(of[:cpu], of[cpu+1:])
+}
+
+// meets says whether one of these, which are in order and do not overlap, overlaps with g.
+func meets(its []gap, g gap) bool {
+	k := sort.Search(len(its), func(k int) bool { return its[k].at+its[k].took > g.at })
+	return k < len(its) && its[k].at < g.at+g.took
 }
