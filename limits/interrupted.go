@@ -90,8 +90,11 @@ func summarize(of [][]gap, watched time.Duration) (i Interruptions) {
 		for _, g := range its {
 			long = append(long, g.took)
 			sum += g.took
-			if slices.ContainsFunc(others(of, cpu), func(its []gap) bool { return meets(its, g) }) {
-				met++
+			for other := range of {
+				if other != cpu && meets(of[other], g) {
+					met++
+					break
+				}
 			}
 		}
 	}
@@ -101,10 +104,6 @@ func summarize(of [][]gap, watched time.Duration) (i Interruptions) {
 	slices.Sort(long)
 	n := float64(len(long))
 	return Interruptions{n / watched.Seconds(), long[len(long)/2], sum.Seconds() / watched.Seconds(), float64(met) / n}
-}
-
-func others(of [][]gap, cpu int) [][]gap {
-	return slices.Concat(of[:cpu], of[cpu+1:])
 }
 
 // meets says whether one of these, which are in order and do not overlap, overlaps with g.

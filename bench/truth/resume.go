@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (o options) resume(cells []Cell) (earlier Results, left []Cell, err error) 
 		return Results{}, nil, fmt.Errorf("-resume: %s is not what -json writes: leave out -resume to replace it, or name another file", o.jsonFile)
 	}
 	if then, now := strings.Join(earlier.Flags, " "), strings.Join(o.flags, " "); then != now {
-		return Results{}, nil, fmt.Errorf("-resume: %s was measured with %s, this is %s: give the same flags, or name another file", o.jsonFile, flagsOr(then), flagsOr(now))
+		return Results{}, nil, fmt.Errorf("-resume: %s was measured with %s, this is %s: give the same flags, or name another file", o.jsonFile, cmp.Or(then, "no flags"), cmp.Or(now, "no flags"))
 	}
 	if now := here(); earlier.Go != now.Go || earlier.CPUs != now.CPUs {
 		return Results{}, nil, fmt.Errorf("-resume: %s was measured with %s and %d processors, this is %s with %d: name another file",
@@ -54,13 +55,6 @@ func (o options) resume(cells []Cell) (earlier Results, left []Cell, err error) 
 		}
 	}
 	return earlier.keep(func(r Row) bool { return whole[r.cell()] }), left, nil
-}
-
-func flagsOr(flags string) string {
-	if flags == "" {
-		return "no flags"
-	}
-	return flags
 }
 
 // keep gives the results with only these rows, each still in its part.

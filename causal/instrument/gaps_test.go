@@ -39,6 +39,7 @@ func main() {
 		{"while the debt rises by three quarters", 200, 40_000, 2_000, false, .75, .043, .052},
 		{"gave way to others", 200, 1_000_000, 50_000, true, 0, 0, .0003},
 		{"slow turns", 1_500, 1e18, 0, false, 0, 0, 0},
+		// What matters here is that it comes to an end.
 		{"slower turns than are reckoned with", 20_000, 1e18, 0, false, 0, 0, 40},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
