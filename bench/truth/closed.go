@@ -150,7 +150,7 @@ var Programs = []Program{
 	{Name: "select-guard", Does: "A .6 by a worker under a timeout that never comes, then B .4", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
 
 	// More goroutines than processors: both processors are always busy.
-	{Name: "sixteen", Does: "16 goroutines do A .6 and B .4", Steps: allSteps, Sites: both(.6, .4, half)},
+	{Name: "sixteen", Paces: sliced, Does: "16 goroutines do A .6 and B .4", Steps: allSteps, Sites: both(.6, .4, half)},
 	{Name: "tasks", Does: "a goroutine a task: A .6 and B .4, four at a time", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, half)},
 	{Name: "http2-process", More: true, Does: "A .6 and B .4 in a handler of HTTP/2 over TLS, for a client in another process with 10 requests in flight", Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: both(.6, .4, half)},
 

@@ -137,7 +137,7 @@ func TestPace(t *testing.T) {
 		{"", "mutex", us50, usual(us50)},
 		{"", "trylock", ms1, usual(ms1)},
 		{"-duration 9s -rounds 7", "trylock", ms10, pace{9 * time.Second, 2 * time.Second, 7, 1, 2}},
-		{"-duration 9s", "open-loop", ms10, pace{18 * time.Second, 600 * time.Millisecond, 0, 1, 1}},
+		{"-duration 9s", "open-loop", ms10, pace{18 * time.Second, 1200 * time.Millisecond, 0, 1, 1}},
 		{"-rounds 0 -edit-for 1s -profiles 30", "seq-2-1", us50, pace{10 * time.Second, time.Second, 0, 30, 30}},
 		{"-quick", "trylock", ms10, pace{8 * time.Second, 400 * time.Millisecond, 3, 1, 2}},
 		{"-quick -duration 20s", "seq-2-1", us50, pace{20 * time.Second, 400 * time.Millisecond, 3, 1, settled}},
