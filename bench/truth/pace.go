@@ -52,9 +52,8 @@ var (
 	ticks        = map[time.Duration]pace{ms10: {40 * time.Second, 2 * time.Second, 4, 1, 2}}
 )
 
-// Sixteen goroutines on two processors run by turns of up to 20 ms, so a turn of all takes 160 ms. They began together and stay in step, so all begin or end an operation
-// of 10 ms in the same turn: in half a second, three turns, each has ended two a turn or three, whatever they really take, and the program as it is
-// seemed 3 % faster in every run, and the shortened one not.
+// Sixteen goroutines on two processors run by turns of up to 20 ms, so a turn of all takes 160 ms. They began together, so they end operations
+// of 10 ms in the same turns, and half a second, three turns, holds up to 9 % too many or too few, as an operation's length has it.
 var sliced = map[time.Duration]pace{ms10: {20 * time.Second, 6 * time.Second, 3, 1, settled}}
 
 // pace is the cell's own.
