@@ -150,7 +150,7 @@ var Programs = []Program{
 	{Name: "select-guard", Does: "A .6 by a worker under a timeout that never comes, then B .4", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, sum)},
 
 	// More goroutines than processors: both processors are always busy.
-	{Name: "sixteen", Paces: sliced, Does: "16 goroutines do A .6 and B .4", Steps: allSteps, Sites: both(.6, .4, half)},
+	{Name: "sixteen", Does: "16 goroutines do A .6 and B .4", Steps: allSteps, Sites: both(.6, .4, half)},
 	{Name: "tasks", Does: "a goroutine a task: A .6 and B .4, four at a time", Steps: allSteps, Ideal: ms1, Sites: both(.6, .4, half)},
 	{Name: "http2-process", More: true, Does: "A .6 and B .4 in a handler of HTTP/2 over TLS, for a client in another process with 10 requests in flight", Steps: []time.Duration{ms1, ms10}, Ideal: ms10, Sites: both(.6, .4, half)},
 
@@ -207,9 +207,10 @@ var Programs = []Program{
 	{Name: "ticker", Paces: ticks, Does: "A 1.05 and B .3, then wait for the next tick of 1", Steps: []time.Duration{ms10},
 		Sites: both(1.05, .3, func(a, b float64) float64 { return math.Ceil(a + b) })},
 
-	// In time: a. Else the timeout (.5), then B beside what is left of A.
-	{Name: "select-timeout", Does: "A .9 by a worker; after .5 give up, do B .5, take the late answer", Steps: []time.Duration{ms10},
-		Sites: both(.9, .5, func(a, b float64) float64 {
+	// In time: a. Else the timeout (.5), then B beside what is left of A. The timeout is a millisecond away from A at half: an interruption of half a
+	// millisecond is so common in some hours that with A .9 the edit missed it every tenth time.
+	{Name: "select-timeout", Does: "A .8 by a worker; after .5 give up, do B .5, take the late answer", Steps: []time.Duration{ms10},
+		Sites: both(.8, .5, func(a, b float64) float64 {
 			if a < .5 {
 				return a
 			}

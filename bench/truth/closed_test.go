@@ -20,7 +20,7 @@ var work = map[string][2]float64{
 	"never": {1, 1}, "pingpong": {.6, .4}, "gosched": {.6, .4}, "packets-inside": {.6, .4}, "http-inside": {.6, .4}, "http2-process": {.6, .4}, "signal": {.6, .4}, "select-guard": {.6, .4}, "sixteen": {.6, .4}, "tasks": {.6, .4},
 	"open-loop": {1, 0}, "open-loop-latency": {1, 0}, "open-loop-process-latency": {1, 0}, "open-loop-connections-latency": {1, 0},
 	"collector": {.5, .2}, "collector-eight": {.5, .2},
-	"trylock": {2.1, 2}, "trylock-long": {8.1, 8}, "ticker": {1.05, .3}, "select-timeout": {.9, .5},
+	"trylock": {2.1, 2}, "trylock-long": {8.1, 8}, "ticker": {1.05, .3}, "select-timeout": {.8, .5},
 }
 
 func TestClosedFormsAgainstSimulation(t *testing.T) {
@@ -76,7 +76,7 @@ func TestClosedFormsKnownValues(t *testing.T) {
 		{"trylock", "A", 25, 75}, {"trylock", "A", 50, 50}, {"trylock", "A", 75, 25}, {"trylock", "A", 100, 0},
 		{"trylock-long", "A", 25, 75}, {"trylock-long", "A", 75, 25}, {"trylock-long", "B", 50, 0},
 		{"ticker", "A", 25, 0}, {"ticker", "A", 50, -50}, {"ticker", "B", 75, 0},
-		{"select-timeout", "A", 25, 0}, {"select-timeout", "A", 50, -55}, {"select-timeout", "B", 50, -10},
+		{"select-timeout", "A", 25, 0}, {"select-timeout", "A", 50, -60}, {"select-timeout", "B", 25, -12.5}, {"select-timeout", "B", 50, -20},
 		{"collector", "A", 50, -25}, {"collector", "B", 75, -15}, {"collector-eight", "A", 75, -37.5},
 		{"cond", "A", 75, -57.14}, {"never", "A", 75, 0}, {"unrelated", "A", 75, 0},
 	} {

@@ -193,6 +193,11 @@ func (r *runs) open(speedup int, predicted Interval, points float64) bool {
 	return unsettled(predicted, interval(r.logs[speedup]), points)
 }
 
+// wider says whether the real edit is known less well than the prediction.
+func (r *runs) wider(speedup int, predicted Interval) bool {
+	return len(r.logs[speedup]) >= 2 && interval(r.logs[speedup]).half() > predicted.points()
+}
+
 func unsettled(predicted, truth Interval, points float64) bool {
 	off := math.Abs(predicted.Percent-truth.Percent) - points
 	return math.Abs(off) < math.Hypot(predicted.points(), truth.half())

@@ -444,6 +444,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 			}
 			return real.open(d, e, o.settle)
 		}
+		asked.blurred = real.wider
 	}
 	byTurns(ctx, real, asked)
 	if pace.rounds > 0 {
@@ -480,6 +481,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 // byTurns runs real edits before, between and after the profiles, for what either finds changes within minutes. There are so
 // many rounds and profiles at least, and more of both until both are known as well as asked, which is asked when there are edits after
 // the last profile. One beyond the least has rounds of its own, however many there were before: those may have met the program in another mood.
+// Where it is the edits that keep a cell open there are more of these before there is another profile, for which they are several times as cheap.
 func byTurns(ctx context.Context, real *runs, asked *asking) {
 	share := (real.Rounds + asked.least) / (asked.least + 1) // rounded up
 	for asked.more() && ctx.Err() == nil {
@@ -495,6 +497,9 @@ func byTurns(ctx context.Context, real *runs, asked *asking) {
 			real.rounds(ctx, real.round+share, real.Most)
 		} else if asked.n == asked.least {
 			real.rounds(ctx, real.Rounds, real.Most)
+		}
+		for n := 0; n < extraRounds && asked.byEdits() && ctx.Err() == nil; n++ {
+			real.rounds(ctx, real.round+1, real.Most)
 		}
 		asked.settle()
 	}

@@ -14,15 +14,18 @@ type pace struct {
 // settled is how many profiles of a cell there may be until what they say of it is settled.
 const settled = 24
 
+// extraRounds is how many rounds of real edits there may be after each profile because it is they that leave it open whether that is right.
+const extraRounds = 8
+
 // The pace of a program of which nothing else is known. At 50 us profiles of the same program differ by more than their intervals.
 func usual(step time.Duration) pace {
 	switch {
 	case step < ms1:
-		return pace{10 * time.Second, 400 * time.Millisecond, 4, 2, settled}
+		return pace{10 * time.Second, 400 * time.Millisecond, 6, 2, settled}
 	case step < ms10:
-		return pace{12 * time.Second, 400 * time.Millisecond, 3, 1, settled}
+		return pace{12 * time.Second, 400 * time.Millisecond, 4, 1, settled}
 	}
-	return pace{20 * time.Second, 1200 * time.Millisecond, 3, 1, settled}
+	return pace{20 * time.Second, 1200 * time.Millisecond, 4, 1, settled}
 }
 
 // Where arrivals are random their number is, too: of n it is uncertain by its root. At 10 ms one comes every 20 ms, so that a point takes
@@ -51,10 +54,6 @@ var (
 	longBackOffs = map[time.Duration]pace{ms1: {60 * time.Second, time.Second, 3, 1, 2}}
 	ticks        = map[time.Duration]pace{ms10: {40 * time.Second, 2 * time.Second, 4, 1, 2}}
 )
-
-// Sixteen goroutines on two processors run by turns of up to 20 ms, so a turn of all takes 160 ms. They began together, so they end operations
-// of 10 ms in the same turns, and half a second, three turns, holds up to 9 % too many or too few, as an operation's length has it.
-var sliced = map[time.Duration]pace{ms10: {20 * time.Second, 6 * time.Second, 3, 1, settled}}
 
 // pace is the cell's own.
 func (c Cell) pace() pace {

@@ -49,10 +49,12 @@ type asking struct {
 	least int
 	sure  float64
 	open  func(speedup int, e Interval) bool
-	most  int // profiles, if there is anything open
-	n     int
-	each  map[int][]Interval
-	err   error
+	// blurred says whether the real edit is known less well than what was predicted; nil where there is none.
+	blurred func(speedup int, e Interval) bool
+	most    int // profiles, if there is anything open
+	n       int
+	each    map[int][]Interval
+	err     error
 }
 
 func ask(p Predictor, j Job, least int, sure float64) *asking {
@@ -91,6 +93,17 @@ func (a *asking) settle() {
 			return known && (a.open == nil || !a.open(d, e))
 		})
 	}
+}
+
+// byEdits says whether there is anything open that more rounds of edits would settle sooner than another profile.
+func (a *asking) byEdits() bool {
+	return a.n >= a.least && a.open != nil && a.blurred != nil && slices.ContainsFunc(a.job.Speedups, func(d int) bool {
+		if len(a.each[d]) == 0 {
+			return false
+		}
+		e := pool(a.each[d])
+		return a.open(d, e) && a.blurred(d, e)
+	})
 }
 
 // effects is the mean of the profiles.

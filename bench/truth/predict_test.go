@@ -206,6 +206,32 @@ func TestByTurns(t *testing.T) {
 	}
 }
 
+// Where it is the edits that leave a cell open there are more of them before the next profile, and where it is the profile there are not.
+func TestByEdits(t *testing.T) {
+	for _, c := range []struct {
+		open, blurred bool
+		want          []int // rounds that were done when a profile began, and at the end
+	}{
+		{true, true, []int{2, 4 + extraRounds, 6 + 2*extraRounds, 8 + 3*extraRounds}},
+		{true, false, []int{2, 4, 6, 8}},
+		{false, true, []int{2, 4}},
+	} {
+		r := Editor{Dir: t.TempDir(), Rounds: 4}.start(Programs[0], Programs[0].Sites[0], time.Millisecond, []int{50})
+		var got []int
+		a := ask(predictorFunc(func(Job) map[int]Interval {
+			got = append(got, r.round)
+			return map[int]Interval{50: {-20, -21, -19, 5, 0}}
+		}), Job{Speedups: []int{50}}, 1, 0)
+		a.most = 3
+		a.open = func(int, Interval) bool { return c.open }
+		a.blurred = func(int, Interval) bool { return c.blurred }
+		byTurns(t.Context(), r, a)
+		if got = append(got, r.round); !slices.Equal(got, c.want) {
+			t.Errorf("open %v, edits less known %v: %v, want %v", c.open, c.blurred, got, c.want)
+		}
+	}
+}
+
 // Pooling two is right where theory gives the answer: equal ones have the mean in the middle and an interval smaller by the
 // square root of 2, and one that is known ten times as well as the other counts a hundred times as much.
 func TestPool(t *testing.T) {

@@ -14,11 +14,14 @@ func init() {
 	add("independent", 0, independent)
 }
 
-// sixteen independent goroutines do A (.6) and B (.4) each.
+// sixteen independent goroutines do A (.6) and B (.4) each. Each is at another part of its first operation as it begins: they run by turns of the
+// scheduler, all alike, and if they began together they would end operations of 10 ms in the same turns for ever, so that a count over a few
+// turns of all would have too many of them or too few. Those whose turns come one after another are far apart in it.
 func sixteen(c harness.Config) {
 	na, nb := c.A(.6), c.B(.4)
-	for range 16 {
+	for i := range 16 {
 		go func() {
+			other((na + nb) * (7 * i % 16) / 16)
 			for {
 				siteA(na)
 				siteB(nb)

@@ -140,10 +140,10 @@ func selectGuard(c harness.Config) {
 	}
 }
 
-// selectTimeout asks a worker for A (.9) and gives up after .5; then it does B (.5)
+// selectTimeout asks a worker for A (.8) and gives up after .5; then it does B (.5)
 // itself and takes the late answer. With A at half the answer comes in time.
 func selectTimeout(c harness.Config) {
-	na, nb, limit := c.A(.9), c.B(.5), c.Time(.5)
+	na, nb, limit := c.A(.8), c.B(.5), c.Time(.5)
 	ask, answer := worker(na)
 	for {
 		ask <- struct{}{}
