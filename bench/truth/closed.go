@@ -203,9 +203,10 @@ var Programs = []Program{
 	{Name: "trylock", Paces: backOffs, Short: late, Does: "A 2.1, then TryLock of a lock held for B 2; if taken, back off 2.1", Steps: allSteps, Ideal: ms10, Sites: both(2.1, 2, backOff(2.1))},
 	{Name: "trylock-long", Paces: longBackOffs, Does: "A 8.1, then TryLock of a lock held for B 8; if taken, back off 8.1", Steps: []time.Duration{us50, ms1}, Ideal: ms1, Sites: both(8.1, 8, backOff(8.1))},
 
-	// Work of a + b, rounded up to whole ticks.
-	{Name: "ticker", Paces: ticks, Does: "A 1.05 and B .3, then wait for the next tick of 1", Steps: []time.Duration{ms10},
-		Sites: both(1.05, .3, func(a, b float64) float64 { return math.Ceil(a + b) })},
+	// Work of a + b, rounded up to whole ticks. A sleep ends up to a millisecond late and an operation begins with that, and loops are slower than calibrated, never
+	// faster. So with A at half the work ends a quarter of a tick before the next: with A 1.05 and B .3 it was .175, which every second operation missed.
+	{Name: "ticker", Paces: ticks, Does: "A 1.28 and B .1, then wait for the next tick of 1", Steps: []time.Duration{ms10},
+		Sites: both(1.28, .1, func(a, b float64) float64 { return math.Ceil(a + b) })},
 
 	// In time: a. Else the timeout (.5), then B beside what is left of A. The timeout is a millisecond away from A at half: an interruption of half a
 	// millisecond is so common in some hours that with A .9 the edit missed it every tenth time.

@@ -20,7 +20,7 @@ var work = map[string][2]float64{
 	"never": {1, 1}, "pingpong": {.6, .4}, "gosched": {.6, .4}, "packets-inside": {.6, .4}, "http-inside": {.6, .4}, "http2-process": {.6, .4}, "signal": {.6, .4}, "select-guard": {.6, .4}, "sixteen": {.6, .4}, "tasks": {.6, .4},
 	"open-loop": {1, 0}, "open-loop-latency": {1, 0}, "open-loop-process-latency": {1, 0}, "open-loop-connections-latency": {1, 0},
 	"collector": {.5, .2}, "collector-eight": {.5, .2},
-	"trylock": {2.1, 2}, "trylock-long": {8.1, 8}, "ticker": {1.05, .3}, "select-timeout": {.8, .5},
+	"trylock": {2.1, 2}, "trylock-long": {8.1, 8}, "ticker": {1.28, .1}, "select-timeout": {.8, .5},
 }
 
 func TestClosedFormsAgainstSimulation(t *testing.T) {

@@ -110,7 +110,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	quick := fs.Bool("quick", false, "one step (1ms), one speed-up (50), short runs that are not repeated, unless set otherwise")
 	fs.DurationVar(&o.duration, "duration", 0, "of one profile; twice that where arrivals are random (without the flag 10s to 8m, as program and step need)")
 	fs.DurationVar(&o.editFor, "edit-for", 0, "of one run of a real edit, or one of -turns (without the flag 400ms to 2s, as program and step need; 1.5s for -turns)")
-	fs.IntVar(&o.rounds, "rounds", 0, "how often each real edit runs; 0 leaves real edits out (without the flag 3 or 4 times, and not at all where one would take longer than a profile)")
+	fs.IntVar(&o.rounds, "rounds", 0, "how often each real edit runs; 0 leaves real edits out (without the flag 3 to 6 times, more where it is the edits that leave a cell open, and not at all where one would take longer than a profile)")
 	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to twelve times, until it is known to so many points (0: no more than asked); those of documented limits are not repeated")
 	fs.IntVar(&o.profiles, "profiles", 0, "how often each cell is profiled at least (without the flag once, and twice below a millisecond); with more than one the summary says by how much they differ")
 	fs.IntVar(&o.runs, "runs", 1, "over how many processes of the program one profile is spread (headway profile --runs)")
@@ -245,8 +245,8 @@ func (o options) plan() []Cell {
 			continue
 		}
 		for _, step := range o.steps {
-			// A step that is not in the table is allowed unless the program needs long ones.
-			if !slices.Contains(p.Steps, step) && step < slices.Min(p.Steps) {
+			// A step that is not in the table is allowed to who asks for it, unless the program needs long ones.
+			if !slices.Contains(p.Steps, step) && (!o.set["step"] || step < slices.Min(p.Steps)) {
 				continue
 			}
 			for _, s := range p.Sites {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,9 @@ func TestWhatRunsByItself(t *testing.T) {
 		names = map[string]bool{}
 		for _, c := range o.plan() {
 			names[c.program.Name] = true
+			if !slices.Contains(c.program.Steps, c.step) {
+				t.Errorf("%v, a step that it does not have, without being asked for it", c)
+			}
 		}
 		return len(o.plan()), names
 	}

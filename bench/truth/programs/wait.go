@@ -109,10 +109,10 @@ func signals(c harness.Config) {
 	}
 }
 
-// ticker does A (1.05) and B (.3) and then waits for the next tick; ticks come every
-// step. So an operation takes two ticks; with A at half it is .825, and takes one.
+// ticker does A (1.28) and B (.1) and then waits for the next tick; ticks come every
+// step. So an operation takes two ticks; with A at half it is .74, and takes one.
 func ticker(c harness.Config) {
-	na, nb := c.A(1.05), c.B(.3)
+	na, nb := c.A(1.28), c.B(.1)
 	every, start := c.Step, time.Now()
 	for {
 		siteA(na)
