@@ -2,7 +2,7 @@
 // answer is known, from arithmetic and from really shortening the function in question,
 // and compares what the profiler predicts.
 //
-//	go run ./bench/truth                          the kinds of program that every causal profiler should get right (two hours)
+//	go run ./bench/truth                          the kinds of program that every causal profiler should get right (two and a half hours)
 //	go run ./bench/truth -all                     all programs (twice as long)
 //	go run ./bench/truth -quick -program pipeline
 //	go run ./bench/truth -predict=false           closed forms against real edits only
