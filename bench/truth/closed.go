@@ -203,13 +203,13 @@ var Programs = []Program{
 	{Name: "trylock", Paces: backOffs, Short: late, Does: "A 2.1, then TryLock of a lock held for B 2; if taken, back off 2.1", Steps: allSteps, Ideal: ms10, Sites: both(2.1, 2, backOff(2.1))},
 	{Name: "trylock-long", Paces: longBackOffs, Does: "A 8.1, then TryLock of a lock held for B 8; if taken, back off 8.1", Steps: []time.Duration{us50, ms1}, Ideal: ms1, Sites: both(8.1, 8, backOff(8.1))},
 
-	// Work of a + b, rounded up to whole ticks. A sleep ends up to a millisecond late and an operation begins with that, and loops are slower than calibrated, never
-	// faster. So with A at half the work ends a quarter of a tick before the next: with A 1.05 and B .3 it was .175, which every second operation missed.
+	// Work of a + b, rounded up to whole ticks. A sleep ends up to a millisecond late and an operation begins with that, and loops are calibrated by
+	// the fastest. So with A at half the work ends a quarter of a tick before the next: with A 1.05 and B .3 it was .175, and real edits missed every second tick.
 	{Name: "ticker", Paces: ticks, Does: "A 1.28 and B .1, then wait for the next tick of 1", Steps: []time.Duration{ms10},
 		Sites: both(1.28, .1, func(a, b float64) float64 { return math.Ceil(a + b) })},
 
-	// In time: a. Else the timeout (.5), then B beside what is left of A. The timeout is a millisecond away from A at half: an interruption of half a
-	// millisecond is so common in some hours that with A .9 the edit missed it every tenth time.
+	// In time: a. Else the timeout (.5), then B beside what is left of A. The timeout is a millisecond away from A at half: with A .9 it was half a
+	// millisecond, and in an hour with many interruptions a real edit gained as much less as if it missed it every tenth time.
 	{Name: "select-timeout", Does: "A .8 by a worker; after .5 give up, do B .5, take the late answer", Steps: []time.Duration{ms10},
 		Sites: both(.8, .5, func(a, b float64) float64 {
 			if a < .5 {

@@ -139,8 +139,13 @@ func (e Editor) start(p Program, s Site, step time.Duration, speedups []int) *ru
 // rounds runs in turn until there were least rounds in all, and on until the answer is sure or there were most, and compares
 // within each round.
 func (r *runs) rounds(ctx context.Context, least, most int) {
+	r.while(ctx, func() bool { return r.round < least || r.round < most && !r.sure() })
+}
+
+// while is one go at rounds, with one patience, for as long as there are to be more.
+func (r *runs) while(ctx context.Context, more func() bool) {
 	r.until = time.Now().Add(r.Patience)
-	for ctx.Err() == nil && (r.round < least || r.round < most && !r.sure()) {
+	for ctx.Err() == nil && more() {
 		base, err := r.calm(ctx, 0, r.round)
 		for _, d := range slices.Sorted(maps.Keys(r.logs)) {
 			var t float64

@@ -114,7 +114,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to twelve times, until it is known to so many points (0: no more than asked); those of documented limits are not repeated")
 	fs.IntVar(&o.profiles, "profiles", 0, "how often each cell is profiled at least (without the flag once, and twice below a millisecond); with more than one the summary says by how much they differ")
 	fs.IntVar(&o.runs, "runs", 1, "over how many processes of the program one profile is spread (headway profile --runs)")
-	fs.DurationVar(&o.patience, "patience", 10*time.Second, "how long each go at a cell's real edits may be repeated while others use the machine; there is one before each profile and one at the end")
+	fs.DurationVar(&o.patience, "patience", 10*time.Second, "how long each go at a cell's real edits may be repeated while others use the machine; there is one before each profile, one at the end, and one where more edits are needed after a profile")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
 	fs.StringVar(&o.coz, "coz", "auto", "the Coz column: auto (if it is installed), on, off")
 	fs.StringVar(&o.jsonFile, "json", "", "write the results here, after every cell")
@@ -498,9 +498,8 @@ func byTurns(ctx context.Context, real *runs, asked *asking) {
 		} else if asked.n == asked.least {
 			real.rounds(ctx, real.Rounds, real.Most)
 		}
-		for n := 0; n < extraRounds && asked.byEdits() && ctx.Err() == nil; n++ {
-			real.rounds(ctx, real.round+1, real.Most)
-		}
+		most := real.round + extraRounds
+		real.while(ctx, func() bool { return real.round < most && asked.byEdits() })
 		asked.settle()
 	}
 	real.rounds(ctx, real.Rounds, real.Most) // without profiles, or when they failed
