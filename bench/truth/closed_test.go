@@ -18,9 +18,9 @@ var work = map[string][2]float64{
 	"client-process": {.4, .2}, "client-process-reader": {.4, .2}, "client-process-limit": {.4, .2}, "client-process-packets": {.25, 0}, "client-process-packets-both": {.25, 0}, "peer-process-two": {.3, 0}, "syscalls": {.3, 0}, "syscalls-two": {.3, 0}, "pipeline-unbuffered": {.75, .25}, "pipeline-buffered": {.75, .25},
 	"cond": {.7, .3}, "mutex": {.5, .2}, "mutex-both": {.9, .1}, "token": {.5, .2}, "rwmutex": {.5, .5}, "unrelated": {1, 1}, "independent": {.5, 1},
 	"never": {1, 1}, "pingpong": {.6, .4}, "gosched": {.6, .4}, "packets-inside": {.6, .4}, "http-inside": {.6, .4}, "http2-process": {.6, .4}, "signal": {.6, .4}, "select-guard": {.6, .4}, "sixteen": {.6, .4}, "tasks": {.6, .4},
-	"open-loop": {1, 0}, "open-loop-latency": {1, 0}, "open-loop-process-latency": {1, 0}, "open-loop-connections-latency": {1, 0},
+	"open-loop": {1, 0}, "open-loop-poisson": {1, 0}, "open-loop-latency": {1, 0}, "open-loop-process-latency": {1, 0}, "open-loop-connections-latency": {1, 0},
 	"collector": {.5, .2}, "collector-eight": {.5, .2},
-	"trylock": {2.1, 2}, "trylock-long": {8.1, 8}, "ticker": {1.28, .1}, "select-timeout": {.8, .5},
+	"trylock": {2.4, 2}, "trylock-long": {8.6, 8}, "ticker": {1.28, .1}, "select-timeout": {.8, .5},
 }
 
 func TestClosedFormsAgainstSimulation(t *testing.T) {
@@ -71,7 +71,7 @@ func TestClosedFormsKnownValues(t *testing.T) {
 		{"compute-sleep", "A", 50, -25},
 		{"pipeline-buffered", "A", 50, -50}, {"pipeline-buffered", "A", 75, -66.67}, {"pipeline-unbuffered", "B", 75, 0},
 		{"mutex", "A", 25, -25}, {"mutex", "A", 50, -50}, {"mutex", "A", 75, -67.5}, {"mutex", "A", 100, -80}, {"mutex", "B", 50, 0},
-		{"open-loop", "A", 75, 0},
+		{"open-loop", "A", 75, 0}, {"open-loop-poisson", "A", 75, 0},
 		{"open-loop-latency", "A", 25, -35}, {"open-loop-latency", "A", 50, -61.11}, {"open-loop-latency", "A", 75, -82.14},
 		{"trylock", "A", 25, 75}, {"trylock", "A", 50, 50}, {"trylock", "A", 75, 25}, {"trylock", "A", 100, 0},
 		{"trylock-long", "A", 25, 75}, {"trylock-long", "A", 75, 25}, {"trylock-long", "B", 50, 0},

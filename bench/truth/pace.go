@@ -28,8 +28,8 @@ func usual(step time.Duration) pace {
 	return pace{20 * time.Second, 1200 * time.Millisecond, 4, 1, settled}
 }
 
-// Where arrivals are random their number is, too: of n it is uncertain by its root. At 10 ms one comes every 20 ms, so that a point takes
-// minutes; a real edit, which has no baseline beside it all the time, would take longer, and the closed form is right there.
+// Where arrivals are Poisson's their number is uncertain by its root, and how long they wait with it. At 10 ms one comes every 20 ms, so that
+// a point takes minutes; a real edit, which has no baseline beside it all the time, would take longer, and the closed form is right there.
 var (
 	randomLatency = map[time.Duration]pace{
 		us50: {40 * time.Second, 1500 * time.Millisecond, 4, 1, settled},
@@ -39,7 +39,6 @@ var (
 	randomRate = map[time.Duration]pace{
 		us50: {40 * time.Second, 1500 * time.Millisecond, 4, 1, settled},
 		ms1:  {40 * time.Second, time.Second, 3, 1, settled},
-		ms10: {480 * time.Second, 0, 0, 1, 1},
 	}
 )
 

@@ -244,12 +244,13 @@ var simulated = map[string]func(w *world, a, b float64){
 			})
 		}))
 	},
-	"open-loop":                     simOpenLoop,
-	"open-loop-latency":             simOpenLoop,
-	"open-loop-connections-latency": simOpenLoop,
-	"open-loop-process-latency":     simOpenLoop,
-	"trylock":                       simTryLock(2.1),
-	"trylock-long":                  simTryLock(8.1),
+	"open-loop":                     simOpenLoop(slotted),
+	"open-loop-poisson":             simOpenLoop(poisson),
+	"open-loop-latency":             simOpenLoop(poisson),
+	"open-loop-connections-latency": simOpenLoop(poisson),
+	"open-loop-process-latency":     simOpenLoop(poisson),
+	"trylock":                       simTryLock(2.4),
+	"trylock-long":                  simTryLock(8.6),
 	"ticker": func(w *world, a, b float64) {
 		tick := 1
 		w.start(loop(func(p *proc) {
@@ -356,24 +357,33 @@ func simTurns(w *world, a, b float64) {
 	w.start(loop(func(p *proc) { p.work(a); ping.release(p); pong.acquire(p); p.progress() }))
 }
 
-func simOpenLoop(w *world, a, _ float64) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	var waiting sem
-	var arrived []float64
-	w.start(loop(func(p *proc) {
-		p.sleep(rng.ExpFloat64() * 2)
-		arrived = append(arrived, p.w.now)
-		waiting.release(p)
-	}))
-	w.start(loop(func(p *proc) {
-		waiting.acquire(p)
-		at := arrived[0]
-		arrived = arrived[1:]
-		p.work(a)
-		p.w.lat += p.w.now - at
-		p.w.nlat++
-		p.progress()
-	}))
+// poisson and slotted give the time of the next arrival, every 2 on average, of the last one's number and time.
+func poisson(rng *rand.Rand, _ int, last float64) float64 { return last + rng.ExpFloat64()*2 }
+func slotted(rng *rand.Rand, n int, _ float64) float64    { return 2 * (float64(n) + rng.Float64()) }
+
+func simOpenLoop(next func(rng *rand.Rand, n int, last float64) float64) func(w *world, a, _ float64) {
+	return func(w *world, a, _ float64) {
+		rng := rand.New(rand.NewPCG(7, 7))
+		var waiting sem
+		var arrived []float64
+		n, at := 0, 0.
+		w.start(loop(func(p *proc) {
+			at = next(rng, n, at)
+			n++
+			p.sleep(at - p.w.now)
+			arrived = append(arrived, p.w.now)
+			waiting.release(p)
+		}))
+		w.start(loop(func(p *proc) {
+			waiting.acquire(p)
+			at := arrived[0]
+			arrived = arrived[1:]
+			p.work(a)
+			p.w.lat += p.w.now - at
+			p.w.nlat++
+			p.progress()
+		}))
+	}
 }
 
 // simulate gives the time per operation, or the mean latency.

@@ -13,8 +13,8 @@ func init() {
 	add("token", 0, token)
 	add("rwmutex", 0, rwmutex)
 	add("cond", 0, cond)
-	add("trylock", 0, func(c harness.Config) { trylock(c, 2.1, 2) })
-	add("trylock-long", 0, func(c harness.Config) { trylock(c, 8.1, 8) })
+	add("trylock", 0, func(c harness.Config) { trylock(c, 2.4, 2) })
+	add("trylock-long", 0, func(c harness.Config) { trylock(c, 8.6, 8) })
 }
 
 // mutex: four goroutines do A (.5) under a lock and B (.2) outside it.

@@ -30,6 +30,7 @@ func init() {
 	add("client-process-packets", 1, clientProcessPackets)
 	add("client-process-packets-both", 1, clientProcessPacketsBoth)
 	add("open-loop", 0, openLoop)
+	add("open-loop-poisson", 0, openLoopPoisson)
 	add("open-loop-process", 0, openLoopProcess)
 	add("open-loop-connections", 0, openLoopConnections)
 }
@@ -246,22 +247,38 @@ func answerPackets(c harness.Config, socket *net.UDPConn) {
 	}
 }
 
-// openLoop serves Poisson arrivals, every second step on average, with A (1): load .5.
-// The arrivals follow a schedule of absolute times and wait for nobody.
+// openLoop serves what arrives at a random time in each two steps, with A (1): load .5. As many come in any time as in any other, but for
+// the first and the last, so that a minute tells their number to a percent.
 func openLoop(c harness.Config) {
+	rng, slot, length := rand.New(rand.NewPCG(c.Seed, 1)), time.Now(), c.Time(2)
+	openAt(c, func() time.Time {
+		slot = slot.Add(length)
+		return slot.Add(time.Duration(rng.Float64() * float64(length)))
+	})
+}
+
+// openLoopPoisson is the same with Poisson arrivals, every second step on average.
+func openLoopPoisson(c harness.Config) {
+	rng, next := rand.New(rand.NewPCG(c.Seed, 1)), time.Now()
+	openAt(c, func() time.Time {
+		next = next.Add(time.Duration(rng.ExpFloat64() * float64(c.Time(2))))
+		return next
+	})
+}
+
+// openAt serves what arrives by a schedule of absolute times, which waits for nobody.
+func openAt(c harness.Config, next func() time.Time) {
 	queue := make(chan time.Time, 1<<16)
 	go func() {
-		rng, next := rand.New(rand.NewPCG(c.Seed, 1)), time.Now()
 		for {
-			next = next.Add(time.Duration(rng.ExpFloat64() * 2 * float64(c.Step)))
-			time.Sleep(time.Until(next))
+			time.Sleep(time.Until(next()))
 			arrive(queue)
 		}
 	}()
 	serve(c, queue)
 }
 
-// openLoopProcess is the same with the schedule in another process, which keeps it to
+// openLoopProcess is openLoopPoisson with the schedule in another process, which keeps it to
 // the microsecond; requests come over TCP.
 func openLoopProcess(c harness.Config) {
 	queue := make(chan time.Time, 1<<16)
