@@ -158,13 +158,13 @@ var Programs = []Program{
 	{Name: "open-loop", Does: "one arrival at a random time in each 2, served with A 1: throughput", Steps: allSteps,
 		Sites: []Site{siteA(func(float64) float64 { return 2 })}},
 	// Of n Poisson arrivals the number is uncertain by the root of n: at the long step a point takes an hour, which tells nothing of a profile.
-	{Name: "open-loop-poisson", Paces: randomRate, More: true, Does: "the same with Poisson arrivals", Long: true, Steps: []time.Duration{us50, ms1},
+	{Name: "open-loop-poisson", Paces: poissonArrivals, More: true, Does: "the same with Poisson arrivals", Long: true, Steps: []time.Duration{us50, ms1},
 		Sites: []Site{siteA(func(float64) float64 { return 2 })}},
 	// Its latency is the one of an M/D/1 queue; with arrivals from a Go timer only at the
 	// long step, because the timer rounds shorter gaps to a millisecond.
-	{Name: "open-loop-latency", Paces: randomLatency, Does: "Poisson arrivals every 2, served with A 1: mean latency", Run: "open-loop-poisson", Latency: true, Long: true, Steps: allSteps, Ideal: ms10,
+	{Name: "open-loop-latency", Paces: poissonArrivals, Does: "Poisson arrivals every 2, served with A 1: mean latency", Run: "open-loop-poisson", Latency: true, Long: true, Steps: allSteps, Ideal: ms10,
 		Sites: []Site{siteA(md1)}},
-	{Name: "open-loop-connections-latency", Paces: randomLatency, More: true, Short: far, Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
+	{Name: "open-loop-connections-latency", Paces: poissonArrivals, More: true, Short: far, Does: "the same with arrivals from another process on many connections", Run: "open-loop-connections", Latency: true, Long: true,
 		Open: true, Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},
 	{Name: "open-loop-process-latency", More: true, Does: "the same with all of them on one connection", Run: "open-loop-process", Latency: true, Long: true,
 		Limit: "a client outside that sends by a schedule of its own, several requests at once on one connection", Steps: allSteps, Ideal: ms1, Sites: []Site{siteA(md1)}},

@@ -30,17 +30,11 @@ func usual(step time.Duration) pace {
 
 // Where arrivals are Poisson's their number is uncertain by its root, and how long they wait with it. At 10 ms one comes every 20 ms, so that
 // a point takes minutes; a real edit, which has no baseline beside it all the time, would take longer, and the closed form is right there.
-var (
-	randomLatency = map[time.Duration]pace{
-		us50: {40 * time.Second, 1500 * time.Millisecond, 4, 1, settled},
-		ms1:  {40 * time.Second, time.Second, 3, 1, settled},
-		ms10: {220 * time.Second, 0, 0, 1, 2},
-	}
-	randomRate = map[time.Duration]pace{
-		us50: {40 * time.Second, 1500 * time.Millisecond, 4, 1, settled},
-		ms1:  {40 * time.Second, time.Second, 3, 1, settled},
-	}
-)
+var poissonArrivals = map[time.Duration]pace{
+	us50: {40 * time.Second, 1500 * time.Millisecond, 4, 1, settled},
+	ms1:  {40 * time.Second, time.Second, 3, 1, settled},
+	ms10: {220 * time.Second, 0, 0, 1, 2},
+}
 
 // Who waits for a contended lock asleep and who does not has a memory of some 350 operations. Windows that leave time for it are a second
 // apart, of which there are too few in twelve (docs/profile-findings.md).
