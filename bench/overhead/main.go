@@ -14,7 +14,7 @@
 // in anything have different luck (Curtsinger and Berger, Stabilizer, ASPLOS 2013). So each round links both anew, with their functions
 // in an order at random: the interval has this luck in.
 //
-//	go run ./bench/overhead                an hour
+//	go run ./bench/overhead                a bit more than an hour
 //	go run ./bench/overhead -profiles 0    idle and sampled only, three quarters of one
 package main
 
