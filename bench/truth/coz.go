@@ -93,12 +93,22 @@ func (z *coz) profile(ctx context.Context, c Cell, iters float64, d int) ([]expe
 		return nil, fmt.Errorf("%w %s", runErr, lastLine(said.String()))
 	}
 	defer f.Close()
-	return readProfile(f)
+	all, err := readProfile(f)
+	if err == nil && len(all) == 0 && runErr != nil {
+		return nil, fmt.Errorf("%w %s", runErr, lastLine(said.String()))
+	}
+	return all, err
 }
 
+// lastLine is the last line that is not indented: a crash ends with its stack.
 func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndexByte(s, '\n')+1:]
+	last := ""
+	for line := range strings.Lines(s) {
+		if t := strings.TrimSpace(line); t != "" && !strings.HasPrefix(line, " ") {
+			last = t
+		}
+	}
+	return last
 }
 
 // experiment is one of Coz's: its duration is already without the delays it inserted.
