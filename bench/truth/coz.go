@@ -97,7 +97,9 @@ func (z *coz) profile(ctx context.Context, c Cell, iters float64, d int) ([]expe
 	if err == nil && len(all) == 0 && runErr != nil {
 		return nil, fmt.Errorf("%w %s", runErr, lastLine(said.String()))
 	}
-	return all, err
+	// When a program ends Coz waits for the experiment that is going on, in which the
+	// thread that called exit stands still.
+	return all[:max(0, len(all)-1)], err
 }
 
 // lastLine is the last line that is not indented: a crash ends with its stack.
@@ -152,29 +154,31 @@ func readProfile(r io.Reader) ([]experiment, error) {
 }
 
 // compare turns two sets of experiments into an effect. Latency is the number of open
-// requests over the rate of arrivals, which is how Coz's own viewer sees it.
+// requests over the rate of arrivals, which is how Coz's own viewer sees it; that number
+// is read when an experiment ends, and often 0, so means are compared and not logarithms.
 func compare(base, faster []experiment, latency bool) (*Interval, string) {
-	logs := func(all []experiment) (logs []float64) {
+	mean := func(all []experiment) (mean, relative float64, n int) {
+		var per []float64
 		for _, e := range all {
-			per := e.seconds / e.progress
-			if latency {
-				per = e.difference * e.seconds / e.arrivals
-			}
-			if per > 0 && !math.IsInf(per, 0) {
-				logs = append(logs, math.Log(per))
+			switch {
+			case latency && e.arrivals > 0:
+				per = append(per, e.difference*e.seconds/e.arrivals)
+			case !latency && e.progress > 0:
+				per = append(per, e.seconds/e.progress)
 			}
 		}
-		return logs
+		mean, variance := meanVar(per)
+		return mean, variance / (mean * mean * float64(len(per))), len(per)
 	}
-	b, f := logs(base), logs(faster)
-	if len(b) < 2 || len(f) < 2 {
+	mb, vb, nb := mean(base)
+	mf, vf, nf := mean(faster)
+	if nb < 2 || nf < 2 || mb == 0 || mf == 0 {
 		return nil, "too few experiments counted progress"
 	}
-	mb, vb := meanVar(b)
-	mf, vf := meanVar(f)
-	half := student95(min(len(b), len(f))-1) * math.Sqrt(vb/float64(len(b))+vf/float64(len(f)))
+	effect := math.Log(mf / mb)
+	half := student95(min(nb, nf)-1) * math.Sqrt(vb+vf)
 	percent := func(x float64) float64 { return 100 * (math.Exp(x) - 1) }
-	return &Interval{percent(mf - mb), percent(mf - mb - half), percent(mf - mb + half), len(f), 0}, ""
+	return &Interval{percent(effect), percent(effect - half), percent(effect + half), nf, 0}, ""
 }
 
 func meanVar(x []float64) (mean, variance float64) {

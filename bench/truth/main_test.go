@@ -372,6 +372,7 @@ func TestCozProfile(t *testing.T) {
 		"latency-point\tname=request\tarrivals=100\tdepartures=99\tdifference=3\n" +
 		"experiment\tselected=sites.go:100\tspeedup=0.50\tduration=500000000\tselected-samples=90\n" +
 		"throughput-point\tname=progress\tdelta=1000\n" +
+		"latency-point\tname=request\tarrivals=100\tdepartures=99\tdifference=3\n" +
 		"runtime\ttime=2\n"
 	faster, err := readProfile(strings.NewReader(profile))
 	if err != nil || len(faster) != 2 || faster[0].progress != 1000 || faster[0].seconds != .5 || faster[0].difference != 3 {
@@ -383,5 +384,11 @@ func TestCozProfile(t *testing.T) {
 	}
 	if i, note := compare(base, nil, false); i != nil || note == "" {
 		t.Errorf("%v %q", i, note)
+	}
+	// Nothing open when an experiment ends is a latency, too: 6 and 0 open are as 3 and 3.
+	uneven := strings.Replace(strings.Replace(profile, "difference=3", "difference=6", 1), "difference=3", "difference=0", 1)
+	base, _ = readProfile(strings.NewReader(uneven))
+	if i, note := compare(base, faster, true); i == nil || math.Abs(i.Percent) > 1e-9 {
+		t.Errorf("%v %s", i, note)
 	}
 }

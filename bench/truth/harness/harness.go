@@ -246,13 +246,25 @@ func Progress() {
 }
 
 // Begin and End mark a request for a profiler that needs to be told.
-func Begin() { count(counters.begin) }
+func Begin() {
+	if counters.begin != nil {
+		count(counters.begin())
+	}
+}
 
 // End is the other end.
-func End() { count(counters.end) }
+func End() {
+	if counters.end != nil {
+		count(counters.end())
+	}
+}
 
 // counters belong to another profiler that shares the process; nil without one.
-var counters struct{ progress, begin, end *uint64 }
+// Those of requests are asked for by the first request.
+var counters struct {
+	progress   *uint64
+	begin, end func() *uint64
+}
 
 func count(c *uint64) {
 	if c != nil {
