@@ -153,32 +153,39 @@ func readProfile(r io.Reader) ([]experiment, error) {
 	return all, lines.Err()
 }
 
-// compare turns two sets of experiments into an effect. Latency is the number of open
-// requests over the rate of arrivals, which is how Coz's own viewer sees it; that number
-// is read when an experiment ends, and often 0, so means are compared and not logarithms.
+// compare turns two sets of experiments into an effect, each set taken together as Coz's own
+// viewer does: seconds over progress, and for latency the number of open requests over the
+// rate of arrivals. The interval is that of a ratio of sums (Cochran, Sampling Techniques).
 func compare(base, faster []experiment, latency bool) (*Interval, string) {
-	mean := func(all []experiment) (mean, relative float64, n int) {
-		var per []float64
-		for _, e := range all {
-			switch {
-			case latency && e.arrivals > 0:
-				per = append(per, e.difference*e.seconds/e.arrivals)
-			case !latency && e.progress > 0:
-				per = append(per, e.seconds/e.progress)
+	ratio := func(all []experiment) (ratio, relative float64) {
+		x, y := make([]float64, len(all)), make([]float64, len(all))
+		for i, e := range all {
+			x[i], y[i] = e.seconds, e.progress
+			if latency {
+				x[i], y[i] = e.difference*e.seconds, e.arrivals
 			}
 		}
-		mean, variance := meanVar(per)
-		return mean, variance / (mean * mean * float64(len(per))), len(per)
+		mx, _ := meanVar(x)
+		my, _ := meanVar(y)
+		residuals := make([]float64, len(all))
+		for i := range all {
+			residuals[i] = x[i]/mx - y[i]/my
+		}
+		_, v := meanVar(residuals)
+		return mx / my, v / float64(len(all))
 	}
-	mb, vb, nb := mean(base)
-	mf, vf, nf := mean(faster)
-	if nb < 2 || nf < 2 || mb == 0 || mf == 0 {
+	if len(base) < 2 || len(faster) < 2 {
+		return nil, "too few experiments"
+	}
+	rb, vb := ratio(base)
+	rf, vf := ratio(faster)
+	effect := math.Log(rf / rb)
+	half := student95(min(len(base), len(faster))-1) * math.Sqrt(vb+vf)
+	if math.IsNaN(effect) || math.IsInf(effect, 0) || math.IsNaN(half) {
 		return nil, "too few experiments counted progress"
 	}
-	effect := math.Log(mf / mb)
-	half := student95(min(nb, nf)-1) * math.Sqrt(vb+vf)
 	percent := func(x float64) float64 { return 100 * (math.Exp(x) - 1) }
-	return &Interval{percent(effect), percent(effect - half), percent(effect + half), nf, 0}, ""
+	return &Interval{percent(effect), percent(effect - half), percent(effect + half), len(faster), 0}, ""
 }
 
 func meanVar(x []float64) (mean, variance float64) {
