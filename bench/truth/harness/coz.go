@@ -32,14 +32,27 @@ static int on_signal_stack(void) {
 */
 import "C"
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 func init() {
 	counters.progress = (*uint64)(C.counter(1, C.CString("progress")))
 	// Only where there are requests: Coz makes an experiment twice as long as the last
-	// while any counter of its own stands still.
-	counters.begin = sync.OnceValue(func() *uint64 { return (*uint64)(C.counter(2, C.CString("request"))) })
-	counters.end = sync.OnceValue(func() *uint64 { return (*uint64)(C.counter(3, C.CString("request"))) })
+	// while any counter of its own stands still. And from 0: it does not do that itself,
+	// and what is open is what began less what ended.
+	requests := sync.OnceValue(func() (c [2]*uint64) {
+		for i := range c {
+			c[i] = (*uint64)(C.counter(C.int(2+i), C.CString("request")))
+			if c[i] != nil {
+				atomic.StoreUint64(c[i], 0)
+			}
+		}
+		return c
+	})
+	counters.begin = func() *uint64 { return requests()[0] }
+	counters.end = func() *uint64 { return requests()[1] }
 	if C.on_signal_stack() != 0 {
 		panic("Coz's handler of SIGPROF cannot be moved to the signal stack")
 	}
