@@ -155,7 +155,7 @@ func readProfile(r io.Reader) ([]experiment, error) {
 
 // compare turns two sets of experiments into an effect, each set taken together as Coz's own
 // viewer does: seconds over progress, and for latency the number of open requests over the
-// rate of arrivals. The interval is that of a ratio of sums (Cochran, Sampling Techniques).
+// rate of arrivals; nothing where time doubles or latency trebles. The interval is that of a ratio of sums (Cochran, Sampling Techniques).
 func compare(base, faster []experiment, latency bool) (*Interval, string) {
 	ratio := func(all []experiment) (ratio, relative float64) {
 		x, y := make([]float64, len(all)), make([]float64, len(all))
@@ -183,6 +183,10 @@ func compare(base, faster []experiment, latency bool) (*Interval, string) {
 	half := student95(min(len(base), len(faster))-1) * math.Sqrt(vb+vf)
 	if math.IsNaN(effect) || math.IsInf(effect, 0) || math.IsNaN(half) {
 		return nil, "too few experiments counted progress"
+	}
+	most := map[bool]float64{false: 2, true: 3}[latency]
+	if rf/rb > most {
+		return nil, "more than Coz's viewer shows"
 	}
 	percent := func(x float64) float64 { return 100 * (math.Exp(x) - 1) }
 	return &Interval{percent(effect), percent(effect - half), percent(effect + half), len(faster), 0}, ""

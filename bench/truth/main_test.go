@@ -385,6 +385,10 @@ func TestCozProfile(t *testing.T) {
 	if i, note := compare(base, nil, false); i != nil || note == "" {
 		t.Errorf("%v %q", i, note)
 	}
+	slow, _ := readProfile(strings.NewReader(strings.ReplaceAll(profile, "delta=1000", "delta=499")))
+	if i, note := compare(faster, slow, false); i != nil || note == "" {
+		t.Errorf("%v %q", i, note)
+	}
 	// Nothing open when an experiment ends is a latency, too: 6 and 0 open are as 3 and 3.
 	uneven := strings.Replace(strings.Replace(profile, "difference=3", "difference=6", 1), "difference=3", "difference=0", 1)
 	base, _ = readProfile(strings.NewReader(uneven))
