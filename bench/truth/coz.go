@@ -94,7 +94,7 @@ func (z *coz) profile(ctx context.Context, c Cell, iters float64, d int) ([]expe
 	}
 	defer f.Close()
 	all, err := readProfile(f)
-	if err == nil && len(all) == 0 && runErr != nil {
+	if err == nil && runErr != nil { // what a crash leaves is no measurement
 		return nil, fmt.Errorf("%w %s", runErr, lastLine(said.String()))
 	}
 	// When a program ends Coz waits for the experiment that is going on, in which the
@@ -184,8 +184,7 @@ func compare(base, faster []experiment, latency bool) (*Interval, string) {
 	if math.IsNaN(effect) || math.IsInf(effect, 0) || math.IsNaN(half) {
 		return nil, "too few experiments counted progress"
 	}
-	most := map[bool]float64{false: 2, true: 3}[latency]
-	if rf/rb > most {
+	if r := rf / rb; r > 3 || r > 2 && !latency {
 		return nil, "more than Coz's viewer shows"
 	}
 	percent := func(x float64) float64 { return 100 * (math.Exp(x) - 1) }
