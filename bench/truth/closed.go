@@ -40,6 +40,7 @@ func (p Program) limit(step time.Duration) string {
 const (
 	far  = "another process: how often it sleeps changes with how soon it is asked, waking it takes as long as the step, and nothing there is virtual"
 	late = "A begins 60 to 80 us late, when a thief has slept: what is left of it then ends just as the lock is let go of, before or after, and a microsecond decides"
+	tie  = "two branches as long as each other but for less than a wake-up: which ends first is the machine's minute, and with it whether the next wake-up finds a thread that is falling asleep"
 	two  = "a wait that another system call began: what is paid between the two is taken from the wait, microseconds that are a part of such a step"
 )
 
@@ -95,7 +96,10 @@ var Programs = []Program{
 	// Both branches have a processor; the operation is over when the longer one is. At 1 ms
 	// A, which is the branch that another processor has to wake up for, starts some 40 us
 	// late: the .03 between the branches are then .07, and A is worth -9% instead of -4.5%.
-	{Name: "forkjoin-6.7-6.4", Does: "A 6.7 beside B 6.4", Steps: allSteps, Ideal: ms10, Sites: both(.67, .64, math.Max)},
+	// At 50 us the branches are 1.5 us apart, 8 the other way with A at 25%, which is what a
+	// wake-up takes. With ten times the work they are 15 and 69.
+	{Name: "forkjoin-6.7-6.4", Short: tie, Does: "A 6.7 beside B 6.4", Steps: allSteps, Ideal: ms10, Sites: both(.67, .64, math.Max)},
+	{Name: "forkjoin-6.7-6.4-long", Does: "the same with ten times the work", Steps: []time.Duration{us50}, Ideal: ms1, Sites: both(6.7, 6.4, math.Max)},
 	{Name: "forkjoin-2-1", Does: "A 2 beside B 1", Steps: allSteps, Ideal: ms1, Sites: both(.8, .4, math.Max)},
 
 	// One processor runs one branch after the other.

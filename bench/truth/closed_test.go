@@ -12,7 +12,7 @@ import (
 // work is what the two sites do in a step, read off the programs' sources.
 var work = map[string][2]float64{
 	"seq-2-1": {2. / 3, 1. / 3}, "seq-3-7": {.3, .7}, "cgo": {.5, .5},
-	"forkjoin-6.7-6.4": {.67, .64}, "forkjoin-2-1": {.8, .4},
+	"forkjoin-6.7-6.4": {.67, .64}, "forkjoin-6.7-6.4-long": {6.7, 6.4}, "forkjoin-2-1": {.8, .4},
 	"forkjoin-6.7-6.4-procs1": {.67, .64}, "forkjoin-2-1-procs1": {.8, .4},
 	"serial-parallel": {.5, .5}, "compute-sleep": {.5, 0}, "peer-inside": {.5, 0}, "peer-process": {.5, 0},
 	"client-process": {.4, .2}, "client-process-reader": {.4, .2}, "client-process-limit": {.4, .2}, "client-process-packets": {.25, 0}, "client-process-packets-both": {.25, 0}, "peer-process-two": {.3, 0}, "syscalls": {.3, 0}, "syscalls-two": {.3, 0}, "pipeline-unbuffered": {.75, .25}, "pipeline-buffered": {.75, .25},
@@ -64,7 +64,7 @@ func TestClosedFormsKnownValues(t *testing.T) {
 	}{
 		{"seq-2-1", "A", 50, -33.33}, {"seq-2-1", "B", 75, -25},
 		{"seq-3-7", "A", 100, -30}, {"seq-3-7", "B", 25, -17.5},
-		{"forkjoin-6.7-6.4", "A", 25, -4.48}, {"forkjoin-6.7-6.4", "A", 100, -4.48}, {"forkjoin-6.7-6.4", "B", 75, 0},
+		{"forkjoin-6.7-6.4", "A", 25, -4.48}, {"forkjoin-6.7-6.4", "A", 100, -4.48}, {"forkjoin-6.7-6.4", "B", 75, 0}, {"forkjoin-6.7-6.4-long", "A", 50, -4.48},
 		{"forkjoin-2-1", "A", 25, -25}, {"forkjoin-2-1", "A", 75, -50}, {"forkjoin-2-1", "B", 50, 0},
 		{"forkjoin-6.7-6.4-procs1", "A", 50, -25.57}, {"forkjoin-2-1-procs1", "B", 75, -25},
 		{"serial-parallel", "A", 100, -50}, {"serial-parallel", "B", 50, -25},
@@ -126,6 +126,7 @@ func TestLimitOfStep(t *testing.T) {
 	}{
 		{"syscalls-two", 50 * time.Microsecond, true}, {"syscalls-two", ms1, false}, {"syscalls", 50 * time.Microsecond, false},
 		{"trylock", 50 * time.Microsecond, true}, {"trylock", ms1, false}, {"trylock-long", 50 * time.Microsecond, false},
+		{"forkjoin-6.7-6.4", 50 * time.Microsecond, true}, {"forkjoin-6.7-6.4", ms1, false}, {"forkjoin-6.7-6.4-long", 50 * time.Microsecond, false},
 		{"peer-process", 50 * time.Microsecond, true}, {"peer-process", ms1, false},
 		{"open-loop-process-latency", ms1, true}, {"open-loop-process-latency", ms10, true},
 	} {

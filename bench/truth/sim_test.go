@@ -150,6 +150,7 @@ var simulated = map[string]func(w *world, a, b float64){
 	"seq-3-7":                 simSequential,
 	"cgo":                     simSequential,
 	"forkjoin-6.7-6.4":        simForkjoin,
+	"forkjoin-6.7-6.4-long":   simForkjoin,
 	"forkjoin-2-1":            simForkjoin,
 	"forkjoin-6.7-6.4-procs1": simForkjoin,
 	"forkjoin-2-1-procs1":     simForkjoin,
