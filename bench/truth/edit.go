@@ -70,6 +70,9 @@ type runs struct {
 	until  time.Time         // end of the patience
 	others []float64         // percent of the machine that others used, of each run that counts
 	sleeps map[int][]float64
+
+	earlier map[int][]Interval // what the visits before this one found, by percent
+	seed    int                // rounds have the seeds after this
 }
 
 // outcome is what one run showed.
@@ -146,11 +149,11 @@ func (r *runs) rounds(ctx context.Context, least, most int) {
 func (r *runs) while(ctx context.Context, more func() bool) {
 	r.until = time.Now().Add(r.Patience)
 	for ctx.Err() == nil && more() {
-		base, err := r.calm(ctx, 0, r.round)
+		base, err := r.calm(ctx, 0, r.seed+r.round)
 		for _, d := range slices.Sorted(maps.Keys(r.logs)) {
 			var t float64
 			if err == nil {
-				t, err = r.calm(ctx, d, r.round)
+				t, err = r.calm(ctx, d, r.seed+r.round)
 			}
 			if err != nil {
 				r.last = err // a starved machine may fail a run; the rest of its round is lost
@@ -162,16 +165,36 @@ func (r *runs) while(ctx context.Context, more func() bool) {
 	}
 }
 
+// visits is what shortening by d percent did in each visit, this one last.
+func (r *runs) visits(d int) []Interval {
+	all := slices.Clone(r.earlier[d])
+	if len(r.logs[d]) >= 2 {
+		all = append(all, interval(r.logs[d]))
+	}
+	return all
+}
+
+// effect is what shortening by d percent did, of all visits, which may differ by more than their rounds do; false as long as too little is known.
+func (r *runs) effect(d int) (Interval, bool) {
+	switch all := r.visits(d); len(all) {
+	case 0:
+		return Interval{}, false
+	case 1:
+		return all[0], true
+	default:
+		return pool(all), true
+	}
+}
+
 // edits is what the rounds showed.
 func (r *runs) edits() (Edits, error) {
-	for _, l := range r.logs {
-		if len(l) < 2 {
+	out := Edits{map[int]Interval{}, mean(r.others), map[int]float64{}}
+	for d := range r.logs {
+		e, ok := r.effect(d)
+		if !ok {
 			return Edits{}, r.last
 		}
-	}
-	out := Edits{map[int]Interval{}, mean(r.others), map[int]float64{}}
-	for d, l := range r.logs {
-		out.Effects[d] = interval(l)
+		out.Effects[d] = e
 	}
 	for d, n := range r.sleeps {
 		out.Sleeps[d] = mean(n)
@@ -181,8 +204,8 @@ func (r *runs) edits() (Edits, error) {
 
 // sure says whether all effects are known as well as asked.
 func (r *runs) sure() bool {
-	for _, l := range r.logs {
-		if interval(l).half() > r.Sure {
+	for d := range r.logs {
+		if e, ok := r.effect(d); !ok || e.half() > r.Sure {
 			return false
 		}
 	}
@@ -192,15 +215,14 @@ func (r *runs) sure() bool {
 // open says whether it is not settled yet if what was predicted of a speed-up is more than so many points off: what is uncertain of
 // it and of the real edit, but for the error of the method, reaches across.
 func (r *runs) open(speedup int, predicted Interval, points float64) bool {
-	if len(r.logs[speedup]) < 2 {
-		return false
-	}
-	return unsettled(predicted, interval(r.logs[speedup]), points)
+	truth, ok := r.effect(speedup)
+	return ok && unsettled(predicted, truth, points)
 }
 
 // wider says whether the real edit is known less well than the prediction.
 func (r *runs) wider(speedup int, predicted Interval) bool {
-	return len(r.logs[speedup]) >= 2 && interval(r.logs[speedup]).half() > predicted.points()
+	truth, ok := r.effect(speedup)
+	return ok && truth.half() > predicted.points()
 }
 
 func unsettled(predicted, truth Interval, points float64) bool {

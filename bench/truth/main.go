@@ -82,6 +82,7 @@ type options struct {
 	sure     float64
 	settle   float64
 	profiles int
+	visits   int
 	set      map[string]bool // the flags that were given: others do not replace what a cell needs
 	all      bool
 	runs     int
@@ -113,6 +114,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.IntVar(&o.rounds, "rounds", 0, "how often each real edit runs; 0 leaves real edits out (without the flag 3 to 6 times, more where it is the edits that leave a cell open, and not at all where one would take longer than a profile)")
 	fs.Float64Var(&o.sure, "sure", 0, "repeat each real edit up to eight times as often, and each profile up to twelve times, until it is known to so many points (0: no more than asked); those of documented limits are not repeated")
 	fs.IntVar(&o.profiles, "profiles", 0, "how often each cell is profiled at least (without the flag once, and twice below a millisecond); with more than one the summary says by how much they differ")
+	fs.IntVar(&o.visits, "visits", 0, "in how many goes each cell is measured, the later ones when all cells have had theirs: -rounds and -profiles are spread over them (without the flag two below a millisecond, but of documented limits, else one)")
 	fs.IntVar(&o.runs, "runs", 1, "over how many processes of the program one profile is spread (headway profile --runs)")
 	fs.DurationVar(&o.patience, "patience", 10*time.Second, "how long each go at a cell's real edits may be repeated while others use the machine; there is one before each profile, one at the end, and one where more edits are needed after a profile")
 	fs.BoolVar(&o.predict, "predict", true, "profile (false: only closed forms and real edits)")
@@ -159,12 +161,18 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		if !set["profiles"] {
 			o.profiles, set["profiles"] = 1, true
 		}
+		if !set["visits"] {
+			o.visits, set["visits"] = 1, true
+		}
 		if !set["settle"] {
 			o.settle = 0
 		}
 	}
 	if o.placebo {
 		o.rounds, set["rounds"], o.coz = 0, true, "off" // there is nothing to shorten
+		if !set["visits"] {
+			o.visits, set["visits"] = 1, true
+		}
 		if !set["settle"] {
 			o.settle = 0
 		}
@@ -213,6 +221,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-runs %d must be 1 to 100", o.runs)
 	case set["profiles"] && o.profiles < 1:
 		return o, fmt.Errorf("-profiles %d must be at least 1", o.profiles)
+	case set["visits"] && (o.visits < 1 || o.visits > 10):
+		return o, fmt.Errorf("-visits %d must be 1 to 10", o.visits)
 	case o.turns < 0 || o.turns > 0 && o.turns < 4:
 		return o, fmt.Errorf("-turns %d: 0, or at least 4 for an interval", o.turns)
 	case o.turns > 0 && o.placebo:
@@ -294,6 +304,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		fmt.Fprintf(stderr, "truth: %v\n", err)
 		return 1
 	}
+	planned := slices.Clone(cells)
 	var earlier Results
 	if o.resumes {
 		if earlier, cells, err = o.resume(cells); err != nil {
@@ -310,6 +321,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		return fail(err)
 	}
 	defer os.RemoveAll(dir)
+	withoutCgo(&planned)
 	if skipped := withoutCgo(&cells); skipped != "" {
 		fmt.Fprintln(stderr, "truth:", skipped)
 	}
@@ -322,7 +334,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		defer keeper.Stop()
 		kept = keeper.How()
 	}
-	if err := build(ctx, module, dir, append(slices.Clone(cells), Cell{})); err != nil {
+	if err := build(ctx, module, dir, append(slices.Clone(planned), Cell{})); err != nil {
 		return fail(err)
 	}
 	iters, err := calibrate(ctx, dir)
@@ -375,8 +387,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		printEarlier(stdout, results)
 	}
 	fmt.Fprintf(stderr, "truth: %d cells, at least %v\n", len(cells), o.least(cells, predictor != nil).Round(time.Minute))
+	save := func() error {
+		if o.jsonFile == "" {
+			return nil
+		}
+		return results.save(o.jsonFile)
+	}
 	for _, c := range cells {
-		rows := measure(ctx, c, o, editor, predictor, cozzer, cozNote)
+		rows := measure(ctx, c, nil, o, editor, predictor, cozzer, cozNote)
 		if ctx.Err() != nil { // of the cell that was interrupted, what is known
 			rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Predicted == nil && r.Edit == nil })
 			for i := range rows {
@@ -385,21 +403,37 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 		}
 		printRows(stdout, rows)
 		results.Rows = append(results.Rows, rows...)
-		if o.jsonFile != "" {
-			if err := results.save(o.jsonFile); err != nil {
-				return fail(err)
-			}
+		if err := save(); err != nil {
+			return fail(err)
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
+	for visit := 2; ctx.Err() == nil; visit++ {
+		again := results.due(planned, visit, o)
+		if len(again) == 0 {
+			break
+		}
+		fmt.Fprintf(stdout, "\nonce more, as what these do changes within minutes; a row is of all its %d visits:\n", visit)
+		fmt.Fprintf(stderr, "truth: visit %d of %d cells, at least %v\n", visit, len(again), (o.least(again, predictor != nil) / time.Duration(visit)).Round(time.Minute))
+		for _, c := range again {
+			before := results.of(c)
+			rows := measure(ctx, c, before, o, editor, predictor, nil, "")
+			if ctx.Err() != nil { // what there was before it stands
+				break
+			}
+			printRows(stdout, rows)
+			copy(before, rows)
+			if err := save(); err != nil {
+				return fail(err)
+			}
+		}
+	}
 	results.summarize()
 	printSummary(stdout, results.Summary)
-	if o.jsonFile != "" {
-		if err := results.save(o.jsonFile); err != nil {
-			return fail(err)
-		}
+	if err := save(); err != nil {
+		return fail(err)
 	}
 	if ctx.Err() != nil {
 		fmt.Fprintln(stderr, "truth: interrupted; this is what was measured")
@@ -408,8 +442,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, predictor
 	return 0
 }
 
-// measure fills the rows of one cell, one for each speed-up.
-func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *coz, cozNote string) []Row {
+// measure fills the rows of one cell, one for each speed-up. Those of the visits before, if there were any, are taken into account.
+func measure(ctx context.Context, c Cell, before []Row, o options, e Editor, p Predictor, z *coz, cozNote string) []Row {
 	rows := make([]Row, len(o.speedups))
 	for i, d := range o.speedups {
 		rows[i] = Row{Program: c.program.Name, Step: c.step.String(), Site: c.site.Name, Speedup: d, Metric: c.program.metric(),
@@ -428,7 +462,11 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 	if c.program.limit(c.step) != "" {
 		o.sure, o.settle = 0, 0 // the goals leave it out: no time is spent on being sure of it
 	}
-	pace := o.pace(c)
+	visits := o.visitsOf(c)
+	if 1+visited(before) < visits {
+		o.sure, o.settle = 0, 0 // the last visit sees to that
+	}
+	pace := o.pace(c).visit(visits)
 	e.RunFor, e.Rounds = pace.editFor, pace.rounds
 	if o.sure > 0 {
 		e.Sure, e.Most = o.sure, 8*e.Rounds
@@ -436,6 +474,7 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 	real := e.start(c.program, c.site, c.step, o.speedups)
 	asked := ask(p, Job{c.program, c.site, c.step, e.Iters, o.speedups, pace.duration, 1, o.placebo}, pace.profiles, o.sure)
 	asked.most = pace.most
+	goOn(before, real, asked)
 	if o.settle > 0 {
 		asked.open = func(d int, e Interval) bool {
 			if pace.rounds == 0 {
@@ -455,6 +494,9 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		for i := range rows {
 			rows[i].Edit, rows[i].Others = get(edits.Effects, rows[i].Speedup), edits.Others
 			rows[i].Sleeps = []float64{edits.Sleeps[0], edits.Sleeps[rows[i].Speedup]}
+			if each := real.visits(rows[i].Speedup); len(each) > 1 {
+				rows[i].Edits = each
+			}
 		}
 	}
 	if asked.err != nil {
@@ -473,6 +515,9 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 		}
 	}
 	for i := range rows {
+		if rows[i].Visits = 1; len(before) > 0 {
+			rows[i].after(before[i])
+		}
 		rows[i].judge()
 	}
 	return rows
@@ -483,10 +528,11 @@ func measure(ctx context.Context, c Cell, o options, e Editor, p Predictor, z *c
 // the last profile. One beyond the least has rounds of its own, however many there were before: those may have met the program in another mood.
 // Where it is the edits that keep a cell open there are more of these before there is another profile, for which they are several times as cheap.
 func byTurns(ctx context.Context, real *runs, asked *asking) {
-	share := (real.Rounds + asked.least) / (asked.least + 1) // rounded up
+	least := asked.least - asked.before
+	share := (real.Rounds + least) / (least + 1) // rounded up
 	for asked.more() && ctx.Err() == nil {
 		if asked.n < asked.least {
-			due := min((asked.n+1)*share, real.Rounds)
+			due := min((asked.n-asked.before+1)*share, real.Rounds)
 			real.rounds(ctx, due, min(real.Most, 4*due))
 		}
 		if ctx.Err() != nil {

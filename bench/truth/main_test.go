@@ -47,6 +47,7 @@ func TestWrongArguments(t *testing.T) {
 		{"-sure -1", "-sure"},
 		{"-profiles 0", "-profiles"},
 		{"-runs 0", "-runs"},
+		{"-visits 0", "-visits"},
 		{"-turns -1", "-turns"},
 		{"-turns 3", "-turns"},
 		{"-turns 5 -placebo", "-turns"},

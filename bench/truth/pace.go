@@ -21,7 +21,7 @@ const extraRounds = 8
 func usual(step time.Duration) pace {
 	switch {
 	case step < ms1:
-		return pace{10 * time.Second, 400 * time.Millisecond, 6, 2, settled}
+		return pace{10 * time.Second, 400 * time.Millisecond, 8, 2, settled}
 	case step < ms10:
 		return pace{12 * time.Second, 400 * time.Millisecond, 4, 1, settled}
 	}
@@ -79,13 +79,35 @@ func (o options) pace(c Cell) pace {
 	return p
 }
 
+// visitsOf is in how many goes the cell is measured, the later ones when all cells have had theirs. Below a millisecond what a real edit is worth
+// changes within minutes by more than its interval says (docs/profile-findings.md), so that one visit tells of a minute, and not of a program.
+func (o options) visitsOf(c Cell) int {
+	switch {
+	case o.set["visits"]:
+		return o.visits
+	case c.step < ms1 && c.program.limit(c.step) == "":
+		return 2
+	}
+	return 1
+}
+
+// visit is the part of the pace that each of so many visits has: rounds enough for an interval, and a profile.
+func (p pace) visit(visits int) pace {
+	if p.rounds > 0 {
+		p.rounds = max(2, (p.rounds+visits-1)/visits)
+	}
+	p.profiles = (p.profiles + visits - 1) / visits
+	return p
+}
+
 // least is how long the cells take if none has to be repeated, without builds and without Coz.
 func (o options) least(cells []Cell, predict bool) (sum time.Duration) {
 	for _, c := range cells {
-		p := o.pace(c)
-		sum += time.Duration(p.rounds*(1+len(o.speedups))) * p.editFor
+		visits := o.visitsOf(c)
+		p := o.pace(c).visit(visits)
+		sum += time.Duration(visits*p.rounds*(1+len(o.speedups))) * p.editFor
 		if predict {
-			sum += time.Duration(p.profiles) * p.duration
+			sum += time.Duration(visits*p.profiles) * p.duration
 		}
 	}
 	return sum

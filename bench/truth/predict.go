@@ -53,6 +53,7 @@ type asking struct {
 	blurred func(speedup int, e Interval) bool
 	most    int // profiles, if there is anything open
 	n       int
+	before  int // how many of these are of earlier visits
 	each    map[int][]Interval
 	err     error
 }

@@ -61,6 +61,9 @@ type Row struct {
 	Sleeps    []float64  `json:"sleeps,omitempty"`   // how often threads go to sleep in an operation, as it is and edited: what waking them costs is no virtual matter
 	Notes     []string   `json:"notes,omitempty"`
 
+	Visits int        `json:"visits,omitempty"` // in how many goes it was measured
+	Edits  []Interval `json:"edits,omitempty"`  // of each visit, that Edit is the mean of, if there were several
+
 	Unfinished bool `json:"unfinished,omitempty"` // the run was interrupted in this cell
 }
 
