@@ -186,6 +186,15 @@ func (r *runs) effect(d int) (Interval, bool) {
 	}
 }
 
+// within is how many points the effect is uncertain of, either way, but for how the visits differ, which no more rounds of this one narrow.
+func (r *runs) within(d int) float64 {
+	weight := 0.
+	for _, v := range r.visits(d) {
+		weight += math.Pow(v.half(), -2)
+	}
+	return 1 / math.Sqrt(weight)
+}
+
 // edits is what the rounds showed.
 func (r *runs) edits() (Edits, error) {
 	out := Edits{map[int]Interval{}, mean(r.others), map[int]float64{}}
@@ -205,7 +214,7 @@ func (r *runs) edits() (Edits, error) {
 // sure says whether all effects are known as well as asked.
 func (r *runs) sure() bool {
 	for d := range r.logs {
-		if e, ok := r.effect(d); !ok || e.half() > r.Sure {
+		if r.within(d) > r.Sure {
 			return false
 		}
 	}
@@ -216,18 +225,18 @@ func (r *runs) sure() bool {
 // it and of the real edit, but for the error of the method, reaches across.
 func (r *runs) open(speedup int, predicted Interval, points float64) bool {
 	truth, ok := r.effect(speedup)
-	return ok && unsettled(predicted, truth, points)
+	return ok && unsettled(predicted, truth.Percent, r.within(speedup), points)
 }
 
 // wider says whether the real edit is known less well than the prediction.
 func (r *runs) wider(speedup int, predicted Interval) bool {
-	truth, ok := r.effect(speedup)
-	return ok && truth.half() > predicted.points()
+	return len(r.visits(speedup)) > 0 && r.within(speedup) > predicted.points()
 }
 
-func unsettled(predicted, truth Interval, points float64) bool {
-	off := math.Abs(predicted.Percent-truth.Percent) - points
-	return math.Abs(off) < math.Hypot(predicted.points(), truth.half())
+// unsettled says so of a truth that is known to half so many points either way.
+func unsettled(predicted Interval, truth, half, points float64) bool {
+	off := math.Abs(predicted.Percent-truth) - points
+	return math.Abs(off) < math.Hypot(predicted.points(), half)
 }
 
 // calm gives the time per operation, or the mean latency, of a run that had the machine to

@@ -479,7 +479,7 @@ func measure(ctx context.Context, c Cell, before []Row, o options, e Editor, p P
 		asked.open = func(d int, e Interval) bool {
 			if pace.rounds == 0 {
 				row := rows[slices.Index(o.speedups, d)]
-				return row.Ideal && unsettled(e, Interval{Percent: row.Closed, Low: row.Closed, High: row.Closed}, o.settle)
+				return row.Ideal && unsettled(e, row.Closed, 0, o.settle)
 			}
 			return real.open(d, e, o.settle)
 		}

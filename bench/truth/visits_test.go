@@ -89,6 +89,9 @@ func TestGoOn(t *testing.T) {
 	if math.Abs(e.Percent+20.6) > .1 || !e.contains(-10) || !e.contains(-30) || len(real.visits(25)) != 2 {
 		t.Errorf("visits that differ by twenty points have the effect %v", e)
 	}
+	if in := real.within(25); in > .1 { // the second is known that well
+		t.Errorf("within visits that differ it is %v points", in)
+	}
 	if e, _ := real.effect(50); len(real.visits(50)) != 2 || math.Abs(e.Percent+20) > .1 {
 		t.Errorf("%v", e)
 	}
