@@ -161,6 +161,10 @@ func TestPace(t *testing.T) {
 	if got := o.least(o.plan(), true); got != 36*time.Second { // of each of two sites a profile and two rounds of four runs
 		t.Errorf("it takes %v at least, want 36s", got)
 	}
+	o, _ = parse(strings.Fields("-program ^seq-2-1$ -step 1ms -duration 10s -rounds 4 -edit-for 1s -visits 2"), nil)
+	if all, once := o.least(o.plan(), true), o.once(o.plan()[0], true); all != 72*time.Second || once != 18*time.Second {
+		t.Errorf("two visits take %v at least, one of a cell %v, want 72s and 18s", all, once)
+	}
 }
 
 // Where there are no real edits it is the closed form that says whether a prediction is settled.

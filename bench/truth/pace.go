@@ -103,12 +103,17 @@ func (p pace) visit(visits int) pace {
 // least is how long the cells take if none has to be repeated, without builds and without Coz.
 func (o options) least(cells []Cell, predict bool) (sum time.Duration) {
 	for _, c := range cells {
-		visits := o.visitsOf(c)
-		p := o.pace(c).visit(visits)
-		sum += time.Duration(visits*p.rounds*(1+len(o.speedups))) * p.editFor
-		if predict {
-			sum += time.Duration(visits*p.profiles) * p.duration
-		}
+		sum += time.Duration(o.visitsOf(c)) * o.once(c, predict)
 	}
 	return sum
+}
+
+// once is how long one visit of the cell takes at least.
+func (o options) once(c Cell, predict bool) time.Duration {
+	p := o.pace(c).visit(o.visitsOf(c))
+	took := time.Duration(p.rounds*(1+len(o.speedups))) * p.editFor
+	if predict {
+		took += time.Duration(p.profiles) * p.duration
+	}
+	return took
 }
