@@ -180,6 +180,8 @@ func TestSettledByClosedForm(t *testing.T) {
 		{seq, 4.5, .1, 1},
 		{seq, 4.5, 20, settled}, // twenty-four leave 4 points either way
 		{seq + " -settle 0", 4.5, 20, 1},
+		{seq + " -visits 2", 20, .1, 2},
+		{seq + " -visits 2", 4.5, 20, settled}, // of both together, for only the second goes on until it is settled
 		{"-program ^mutex$ -step 1ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 20, 1}, // the closed form is not the truth there
 		{"-program ^trylock$ -step 10ms -site A -speedups 50 -rounds 0 -coz off", 4.5, 20, 2},
 	} {
