@@ -15,6 +15,9 @@ type Program struct {
 	Latency bool   // the metric is the mean latency, not the time per operation
 	Cgo     bool   // needs a C compiler
 	Steps   []time.Duration
+	// Whole is how many times the work that the sites' times say there is at 50 us and 1 ms, so that an operation has the steps that the program is
+	// named for: of "A 3 into B 1", where Time has .75 and .25, it is 4. At 10 ms, where that would be up to .2 s, an operation takes about one step. 0 is 1.
+	Whole float64
 	// Ideal is the shortest step at which the machine does what the closed form says. At
 	// shorter ones wake-ups and timers take a share of the step that arithmetic does not
 	// know; there only a real edit is the truth. 0 is all steps.
@@ -34,6 +37,14 @@ func (p Program) limit(step time.Duration) string {
 		return p.Short
 	}
 	return p.Limit
+}
+
+// length is the time scale to run the program at, for this step.
+func (p Program) length(step time.Duration) time.Duration {
+	if p.Whole != 0 && step < ms10 {
+		return time.Duration(p.Whole * float64(step))
+	}
+	return step
 }
 
 // Why the goals leave programs out at steps below a millisecond.
@@ -69,7 +80,10 @@ const (
 )
 
 // us2 is less than headway profile is made for, and asked for only by name.
-var allSteps = []time.Duration{us2, us50, ms1, ms10}
+var (
+	allSteps   = []time.Duration{us2, us50, ms1, ms10}
+	wholeSteps = allSteps[1:]
+)
 
 // never is longer than any step.
 const never = time.Hour
@@ -88,38 +102,36 @@ func half(a, b float64) float64 { return (a + b) / 2 }
 
 // Programs is the bench. In the derivations a and b are what is left of the work of
 // sites A and B, in steps; two processors unless it says otherwise.
-var Programs = []Program{
+var Programs = withShort([]Program{
 	// One goroutine: a + b.
-	{Name: "seq-2-1", Does: "A 2, then B 1", Steps: allSteps, Sites: both(2./3, 1./3, sum)},
-	{Name: "seq-3-7", More: true, Does: "A 3, then B 7", Steps: allSteps, Sites: both(.3, .7, sum)},
+	{Name: "seq-2-1", Does: "A 2, then B 1", Whole: 3, Steps: wholeSteps, Sites: both(2./3, 1./3, sum)},
+	{Name: "seq-3-7", More: true, Does: "A .3, then B .7", Steps: allSteps, Sites: both(.3, .7, sum)},
 
-	// Both branches have a processor; the operation is over when the longer one is. At 1 ms
-	// A, which is the branch that another processor has to wake up for, starts some 40 us
-	// late: the .03 between the branches are then .07, and A is worth -9% instead of -4.5%.
-	// At 50 us the branches are 1.5 us apart, 8 the other way with A at 25%, which is what a
-	// wake-up takes. With ten times the work they are 15 and 69.
-	{Name: "forkjoin-6.7-6.4", Short: tie, Does: "A 6.7 beside B 6.4", Steps: allSteps, Ideal: ms10, Sites: both(.67, .64, math.Max)},
-	{Name: "forkjoin-6.7-6.4-long", Does: "the same with ten times the work", Steps: []time.Duration{us50}, Ideal: ms1, Sites: both(6.7, 6.4, math.Max)},
-	{Name: "forkjoin-2-1", Does: "A 2 beside B 1", Steps: allSteps, Ideal: ms1, Sites: both(.8, .4, math.Max)},
+	// Both branches have a processor; the operation is over when the longer one is. In forkjoin-6.7-6.4-short A, which is the
+	// branch that another processor has to wake up for, starts some 40 us late at 1 ms: the .03 between the branches are
+	// then .07, and A is worth -9% instead of -4.5%. At 50 us its branches are 1.5 us apart, 8 the other way with A at 25%,
+	// which is what a wake-up takes.
+	{Name: "forkjoin-6.7-6.4", Does: "A 6.7 beside B 6.4", Whole: 10, Steps: wholeSteps, Ideal: ms1, Sites: both(.67, .64, math.Max)},
+	{Name: "forkjoin-2-1", Does: "A 2 beside B 1", Whole: 2.5, Steps: wholeSteps, Ideal: ms1, Sites: both(.8, .4, math.Max)},
 
 	// One processor runs one branch after the other.
-	{Name: "forkjoin-6.7-6.4-procs1", Does: "the same on one processor", Procs: 1, Steps: allSteps, Sites: both(.67, .64, sum)},
-	{Name: "forkjoin-2-1-procs1", Does: "the same on one processor", Procs: 1, Steps: allSteps, Sites: both(.8, .4, sum)},
+	{Name: "forkjoin-6.7-6.4-procs1", Does: "the same on one processor", Procs: 1, Whole: 10, Steps: wholeSteps, Sites: both(.67, .64, sum)},
+	{Name: "forkjoin-2-1-procs1", Does: "the same on one processor", Procs: 1, Whole: 2.5, Steps: wholeSteps, Sites: both(.8, .4, sum)},
 
 	// A alone, then B on both processors at once: a + b, so half of the time each. At
 	// 100% that is -50%; an operation that also pays for two wake-ups sees a little less.
-	{Name: "serial-parallel", Does: "A 10 alone, then B 10 twice in parallel", Steps: allSteps, Ideal: ms1, Sites: both(.5, .5, sum)},
+	{Name: "serial-parallel", Does: "A 10 alone, then B 10 twice in parallel", Whole: 20, Steps: wholeSteps, Ideal: ms1, Sites: both(.5, .5, sum)},
 
 	// The wait does not shrink: a + wait.
-	{Name: "compute-sleep", Does: "A 5, then sleep 5", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
-	{Name: "peer-inside", Does: "A 5, then wait 5 for a TCP peer in the process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
-	{Name: "peer-process", More: true, Short: far, Does: "A 5, then wait 5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "compute-sleep", Does: "A 5, then sleep 5", Whole: 10, Steps: wholeSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "peer-inside", Does: "A 5, then wait 5 for a TCP peer in the process", Whole: 10, Steps: wholeSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "peer-process", More: true, Short: far, Does: "A .5, then wait .5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 
 	// Stages run at the same time; in the long run the slower one sets the pace, with
 	// any buffer.
-	{Name: "pipeline-unbuffered", Does: "A 3 into B 1", Steps: allSteps, Ideal: ms10, Sites: both(.75, .25, math.Max)},
-	{Name: "pipeline-buffered", Does: "A 3 into B 1, buffer 8", Steps: allSteps, Ideal: ms1, Sites: both(.75, .25, math.Max)},
-	{Name: "cond", Does: "A 7 into B 3, a queue of 4 with sync.Cond", Steps: allSteps, Ideal: ms1, Sites: both(.7, .3, math.Max)},
+	{Name: "pipeline-unbuffered", Does: "A 3 into B 1", Whole: 4, Steps: wholeSteps, Ideal: ms10, Sites: both(.75, .25, math.Max)},
+	{Name: "pipeline-buffered", Does: "A 3 into B 1, buffer 8", Whole: 4, Steps: wholeSteps, Ideal: ms1, Sites: both(.75, .25, math.Max)},
+	{Name: "cond", Does: "A .7 into B .3, a queue of 4 with sync.Cond", Steps: allSteps, Ideal: ms1, Sites: both(.7, .3, math.Max)},
 
 	// Two bounds: the lock lets one A at a time through (a), and two processors do at
 	// most two seconds of work a second ((a+b)/2). With four goroutines someone always
@@ -235,6 +247,26 @@ var Programs = []Program{
 
 	// One goroutine again, with A in C.
 	{Name: "cgo", Does: "A .5 in C, then B .5", Package: "programs/cgowork", Cgo: true, Steps: allSteps, Sites: both(.5, .5, sum)},
+})
+
+// withShort adds to each program of whole steps the one whose operation takes about a single step at 50 us and 1 ms, too: at 50 us
+// much of that is wake-ups, and what ends first is decided by microseconds.
+func withShort(programs []Program) []Program {
+	all := programs
+	for _, p := range programs {
+		if p.Whole != 0 {
+			p.Run, p.Name, p.Does = p.Name, p.Name+"-short", p.Does+", in about one step in all"
+			p.Whole, p.More, p.Steps = 0, true, []time.Duration{us2, us50, ms1}
+			if p.Ideal != 0 {
+				p.Ideal = ms10
+			}
+			if p.Name == "forkjoin-6.7-6.4-short" {
+				p.Short = tie
+			}
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // backOff is the time of an operation that does so much other work where A, which takes a, finds a lock taken that is held for b.

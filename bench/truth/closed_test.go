@@ -12,7 +12,7 @@ import (
 // work is what the two sites do in a step, read off the programs' sources.
 var work = map[string][2]float64{
 	"seq-2-1": {2. / 3, 1. / 3}, "seq-3-7": {.3, .7}, "cgo": {.5, .5},
-	"forkjoin-6.7-6.4": {.67, .64}, "forkjoin-6.7-6.4-long": {6.7, 6.4}, "forkjoin-2-1": {.8, .4},
+	"forkjoin-6.7-6.4": {.67, .64}, "forkjoin-2-1": {.8, .4},
 	"forkjoin-6.7-6.4-procs1": {.67, .64}, "forkjoin-2-1-procs1": {.8, .4},
 	"serial-parallel": {.5, .5}, "compute-sleep": {.5, 0}, "peer-inside": {.5, 0}, "peer-process": {.5, 0},
 	"client-process": {.4, .2}, "client-process-reader": {.4, .2}, "client-process-limit": {.4, .2}, "client-process-packets": {.25, 0}, "client-process-packets-both": {.25, 0}, "peer-process-two": {.3, 0}, "syscalls": {.3, 0}, "syscalls-two": {.3, 0}, "pipeline-unbuffered": {.75, .25}, "pipeline-buffered": {.75, .25},
@@ -26,8 +26,8 @@ var work = map[string][2]float64{
 func TestClosedFormsAgainstSimulation(t *testing.T) {
 	for _, p := range Programs {
 		t.Run(p.Name, func(t *testing.T) {
-			ab, ok := work[p.Name]
-			if !ok || simulated[p.Name] == nil {
+			ab, ok := work[p.base()]
+			if !ok || simulated[p.base()] == nil {
 				t.Fatal("no simulation")
 			}
 			until, within := 3000., .5
@@ -64,7 +64,7 @@ func TestClosedFormsKnownValues(t *testing.T) {
 	}{
 		{"seq-2-1", "A", 50, -33.33}, {"seq-2-1", "B", 75, -25},
 		{"seq-3-7", "A", 100, -30}, {"seq-3-7", "B", 25, -17.5},
-		{"forkjoin-6.7-6.4", "A", 25, -4.48}, {"forkjoin-6.7-6.4", "A", 100, -4.48}, {"forkjoin-6.7-6.4", "B", 75, 0}, {"forkjoin-6.7-6.4-long", "A", 50, -4.48},
+		{"forkjoin-6.7-6.4", "A", 25, -4.48}, {"forkjoin-6.7-6.4", "A", 100, -4.48}, {"forkjoin-6.7-6.4", "B", 75, 0}, {"forkjoin-6.7-6.4-short", "A", 50, -4.48},
 		{"forkjoin-2-1", "A", 25, -25}, {"forkjoin-2-1", "A", 75, -50}, {"forkjoin-2-1", "B", 50, 0},
 		{"forkjoin-6.7-6.4-procs1", "A", 50, -25.57}, {"forkjoin-2-1-procs1", "B", 75, -25},
 		{"serial-parallel", "A", 100, -50}, {"serial-parallel", "B", 50, -25},
@@ -118,6 +118,35 @@ func TestTableNamesRealPrograms(t *testing.T) {
 	}
 }
 
+// base is the program that a short one is the same as.
+func (p Program) base() string { return strings.TrimSuffix(p.Name, "-short") }
+
+// What the programs named for whole steps do at each step, per operation, as issues name it.
+func TestWholeSteps(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		step    time.Duration
+		a, b    time.Duration
+	}{
+		{"seq-2-1", us50, 100 * time.Microsecond, us50}, {"seq-2-1", ms1, 2 * ms1, ms1},
+		{"forkjoin-6.7-6.4", us50, 335 * time.Microsecond, 320 * time.Microsecond}, {"forkjoin-6.7-6.4-procs1", ms1, 6700 * time.Microsecond, 6400 * time.Microsecond},
+		{"forkjoin-2-1", ms1, 2 * ms1, ms1}, {"forkjoin-2-1-procs1", us50, 100 * time.Microsecond, us50},
+		{"serial-parallel", us50, 500 * time.Microsecond, 500 * time.Microsecond}, {"serial-parallel", ms10, 5 * ms1, 5 * ms1},
+		{"compute-sleep", ms1, 5 * ms1, 0}, {"peer-inside", us50, 250 * time.Microsecond, 0},
+		{"pipeline-unbuffered", us50, 150 * time.Microsecond, us50}, {"pipeline-buffered", ms1, 3 * ms1, ms1}, {"pipeline-buffered", ms10, 7500 * time.Microsecond, 2500 * time.Microsecond},
+		{"pipeline-unbuffered-short", us50, 37500, 12500}, {"mutex", us50, 25 * time.Microsecond, 10 * time.Microsecond},
+	} {
+		p := find(t, c.program)
+		if !slices.Contains(p.Steps, c.step) {
+			t.Errorf("%s is not run at %v", c.program, c.step)
+		}
+		ab, length := work[p.base()], float64(p.length(c.step))
+		if a, b := ab[0]*length, ab[1]*length; math.Abs(a-float64(c.a)) > 1 || math.Abs(b-float64(c.b)) > 1 {
+			t.Errorf("%s at %v: A %v, B %v; want %v and %v", c.program, c.step, time.Duration(a), time.Duration(b), c.a, c.b)
+		}
+	}
+}
+
 func TestLimitOfStep(t *testing.T) {
 	for _, c := range []struct {
 		program string
@@ -126,7 +155,7 @@ func TestLimitOfStep(t *testing.T) {
 	}{
 		{"syscalls-two", 50 * time.Microsecond, true}, {"syscalls-two", ms1, false}, {"syscalls", 50 * time.Microsecond, false},
 		{"trylock", 50 * time.Microsecond, true}, {"trylock", ms1, false}, {"trylock-long", 50 * time.Microsecond, false},
-		{"forkjoin-6.7-6.4", 50 * time.Microsecond, true}, {"forkjoin-6.7-6.4", ms1, false}, {"forkjoin-6.7-6.4-long", 50 * time.Microsecond, false},
+		{"forkjoin-6.7-6.4-short", 50 * time.Microsecond, true}, {"forkjoin-6.7-6.4-short", ms1, false}, {"forkjoin-6.7-6.4", 50 * time.Microsecond, false},
 		{"peer-process", 50 * time.Microsecond, true}, {"peer-process", ms1, false},
 		{"open-loop-process-latency", ms1, true}, {"open-loop-process-latency", ms10, true},
 	} {

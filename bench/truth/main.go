@@ -49,7 +49,7 @@ func (p Program) pkg() string {
 }
 
 func (p Program) args(step time.Duration, iters float64) []string {
-	return []string{"-program", p.flag(), "-step", step.String(), "-iters-per-us", strconv.FormatFloat(iters, 'f', 2, 64)}
+	return []string{"-program", p.flag(), "-step", p.length(step).String(), "-iters-per-us", strconv.FormatFloat(iters, 'f', 2, 64)}
 }
 
 // env sets the number of processors from outside, so that no program has to.

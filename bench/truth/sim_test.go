@@ -150,7 +150,6 @@ var simulated = map[string]func(w *world, a, b float64){
 	"seq-3-7":                 simSequential,
 	"cgo":                     simSequential,
 	"forkjoin-6.7-6.4":        simForkjoin,
-	"forkjoin-6.7-6.4-long":   simForkjoin,
 	"forkjoin-2-1":            simForkjoin,
 	"forkjoin-6.7-6.4-procs1": simForkjoin,
 	"forkjoin-2-1-procs1":     simForkjoin,
@@ -393,7 +392,7 @@ func simulate(p Program, a, b, until float64) float64 {
 	if w.idle == 0 {
 		w.idle = 2
 	}
-	simulated[p.Name](w, a, b)
+	simulated[p.base()](w, a, b)
 	w.run(until / 10)
 	skipped, from, lat, nlat := w.done, w.doneAt, w.lat, w.nlat
 	w.run(until)

@@ -8,7 +8,6 @@ import (
 
 func init() {
 	add("forkjoin-6.7-6.4", 0, forkjoin(.67, .64))
-	add("forkjoin-6.7-6.4-long", 0, forkjoin(6.7, 6.4))
 	add("forkjoin-2-1", 0, forkjoin(.8, .4))
 	add("forkjoin-6.7-6.4-procs1", 1, forkjoin(.67, .64))
 	add("forkjoin-2-1-procs1", 1, forkjoin(.8, .4))
