@@ -115,16 +115,16 @@ var Programs = withShort([]Program{
 	{Name: "forkjoin-2-1", Does: "A 2 beside B 1", Whole: 2.5, Steps: wholeSteps, Ideal: ms1, Sites: both(.8, .4, math.Max)},
 
 	// One processor runs one branch after the other.
-	{Name: "forkjoin-6.7-6.4-procs1", Does: "the same on one processor", Procs: 1, Whole: 10, Steps: wholeSteps, Sites: both(.67, .64, sum)},
+	{Name: "forkjoin-6.7-6.4-procs1", Paces: tens, Does: "the same on one processor", Procs: 1, Whole: 10, Steps: wholeSteps, Sites: both(.67, .64, sum)},
 	{Name: "forkjoin-2-1-procs1", Does: "the same on one processor", Procs: 1, Whole: 2.5, Steps: wholeSteps, Sites: both(.8, .4, sum)},
 
 	// A alone, then B on both processors at once: a + b, so half of the time each. At
 	// 100% that is -50%; an operation that also pays for two wake-ups sees a little less.
-	{Name: "serial-parallel", Does: "A 10 alone, then B 10 twice in parallel", Whole: 20, Steps: wholeSteps, Ideal: ms1, Sites: both(.5, .5, sum)},
+	{Name: "serial-parallel", Paces: twenties, Does: "A 10 alone, then B 10 twice in parallel", Whole: 20, Steps: wholeSteps, Ideal: ms1, Sites: both(.5, .5, sum)},
 
 	// The wait does not shrink: a + wait.
-	{Name: "compute-sleep", Does: "A 5, then sleep 5", Whole: 10, Steps: wholeSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
-	{Name: "peer-inside", Does: "A 5, then wait 5 for a TCP peer in the process", Whole: 10, Steps: wholeSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "compute-sleep", Paces: tens, Does: "A 5, then sleep 5", Whole: 10, Steps: wholeSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
+	{Name: "peer-inside", Paces: tens, Does: "A 5, then wait 5 for a TCP peer in the process", Whole: 10, Steps: wholeSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 	{Name: "peer-process", More: true, Short: far, Does: "A .5, then wait .5 for a TCP peer in another process", Steps: allSteps, Ideal: ms10, Sites: both(.5, 0, plus(.5))[:1]},
 
 	// Stages run at the same time; in the long run the slower one sets the pace, with
@@ -256,7 +256,7 @@ func withShort(programs []Program) []Program {
 	for _, p := range programs {
 		if p.Whole != 0 {
 			p.Run, p.Name, p.Does = p.Name, p.Name+"-short", p.Does+", in about one step in all"
-			p.Whole, p.More, p.Steps = 0, true, []time.Duration{us2, us50, ms1}
+			p.Whole, p.Paces, p.More, p.Steps = 0, nil, true, []time.Duration{us2, us50, ms1}
 			if p.Ideal != 0 {
 				p.Ideal = ms10
 			}

@@ -40,6 +40,12 @@ var poissonArrivals = map[time.Duration]pace{
 // apart, of which there are too few in twelve (docs/profile-findings.md).
 var contended = map[time.Duration]pace{ms1: {60 * time.Second, time.Second, 4, 1, 3}}
 
+// Where an operation of whole steps of 1 ms takes 10 ms or 20, twelve seconds hold too few windows.
+var (
+	tens     = map[time.Duration]pace{ms1: usual(ms10)}
+	twenties = map[time.Duration]pace{ms1: {40 * time.Second, 1200 * time.Millisecond, 4, 1, settled}}
+)
+
 // Whether a program backs off, or misses a tick, is decided operation by operation, each of dozens of milliseconds, and the machine's interruptions decide
 // with it: that takes many operations, and more do not settle what differs by the minute.
 var (
