@@ -36,23 +36,36 @@ func TestPlacebo(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("builds and profiles a program")
 	}
-	t.Parallel()
-	rep := profile(t, Options{Dir: "loop", Throughput: []string{"main.step"}, Placebo: true, Duration: 9 * time.Second})
-	if len(rep.Groups) != 1 || rep.Groups[0].Name != "placebo" || rep.Environment.More["placebo"] == "" || !strings.HasPrefix(rep.Question, "Do delays alone") {
-		t.Errorf("%q: groups %+v", rep.Question, rep.Groups)
-	}
-	var n int
-	var seconds float64
-	if _, err := fmt.Sscanf(rep.Environment.More["delays"], "%d, together %f s", &n, &seconds); err != nil || seconds < .2 {
-		t.Errorf("delayed %q: %v", rep.Environment.More["delays"], err)
-	}
-	for _, c := range rep.Cases {
-		for _, e := range c.Effects {
-			if e.Percent < -20 || e.Percent > 20 || c.Params["delayed"] != 50 || e.Shared != 0 {
-				t.Errorf("%s: %+v", c.Name, e)
+	// Not beside others: threads that have no processor at times cannot be paid for in virtual time. Other packages' tests
+	// may still take them for a while, so it has three goes; delays that are not paid are so in all.
+	var off []string
+	for range 3 {
+		rep := profile(t, Options{Dir: "loop", Throughput: []string{"main.step"}, Placebo: true, Duration: 9 * time.Second})
+		if len(rep.Groups) != 1 || rep.Groups[0].Name != "placebo" || rep.Environment.More["placebo"] == "" || !strings.HasPrefix(rep.Question, "Do delays alone") {
+			t.Errorf("%q: groups %+v", rep.Question, rep.Groups)
+		}
+		var n int
+		var seconds float64
+		if _, err := fmt.Sscanf(rep.Environment.More["delays"], "%d, together %f s", &n, &seconds); err != nil || seconds < .2 {
+			t.Errorf("delayed %q: %v", rep.Environment.More["delays"], err)
+		}
+		off = nil
+		for _, c := range rep.Cases {
+			for _, e := range c.Effects {
+				if c.Params["delayed"] != 50 || e.Shared != 0 {
+					t.Errorf("%s: %+v", c.Name, e)
+				}
+				if e.Percent < -20 || e.Percent > 20 {
+					off = append(off, fmt.Sprintf("%s: %+v", c.Name, e))
+				}
 			}
 		}
+		if len(off) == 0 {
+			return
+		}
+		t.Log(off)
 	}
+	t.Errorf("three times out of three: %q", off)
 }
 
 func TestPlaceboOptions(t *testing.T) {

@@ -122,6 +122,7 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 	close(next)
 	wg.Wait()
 	right, judged, near, nearWrong := 0, 0, 0, 0
+	var wrong []string
 	for i, v := range all {
 		want := suite[i].Cause
 		switch {
@@ -143,7 +144,7 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 			mark = " <- not clear"
 		default:
 			mark = " <- WRONG"
-			t.Errorf("%s: %q: %s", suite[i].Name, v.sender.Cause, v.sender.Sentence)
+			wrong = append(wrong, fmt.Sprintf("%s: %q: %s", suite[i].Name, v.sender.Cause, v.sender.Sentence))
 		}
 		switch v.receiver.Cause {
 		case want:
@@ -157,6 +158,13 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 	t.Logf("seed %d: of %d judged, %d right from the sender's side; from the receiver's alone %d right, %d wrong", seed(t), judged, right, near, nearWrong)
 	if judged < 20 {
 		t.Skipf("only %d of 30 transfers could be judged", judged)
+	}
+	// One transfer of 416 was called by a wrong name (docs/path-probe.md): one of 30 happens in every fourteenth suite, two in one of four hundred.
+	for _, w := range wrong {
+		t.Log(w)
+	}
+	if len(wrong) > 1 {
+		t.Errorf("%d called by a wrong name: %q", len(wrong), wrong)
 	}
 	if missed := judged - right; missed > 3 {
 		t.Errorf("%d of %d right", right, judged)
