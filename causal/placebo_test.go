@@ -49,6 +49,9 @@ func TestPlacebo(t *testing.T) {
 		if _, err := fmt.Sscanf(rep.Environment.More["delays"], "%d, together %f s", &n, &seconds); err != nil || seconds < .2 {
 			t.Errorf("delayed %q: %v", rep.Environment.More["delays"], err)
 		}
+		if len(rep.Cases) == 0 {
+			t.Fatal("no case")
+		}
 		off = nil
 		for _, c := range rep.Cases {
 			for _, e := range c.Effects {

@@ -95,8 +95,8 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 		wg.Go(func() {
 			for i := range next {
 				v := &all[i]
-				// One that is missed is repeated once: a machine that stalls for a moment is a cause as well.
-				for range 2 {
+				// One that is missed is repeated twice: a machine that stalls for a moment is a cause as well.
+				for range 3 {
 					if time.Since(begin) > patience {
 						if v.r == nil {
 							v.skipped = fmt.Errorf("the machine is so busy that %v were over", patience)
@@ -122,7 +122,6 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 	close(next)
 	wg.Wait()
 	right, judged, near, nearWrong := 0, 0, 0, 0
-	var wrong []string
 	for i, v := range all {
 		want := suite[i].Cause
 		switch {
@@ -144,7 +143,7 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 			mark = " <- not clear"
 		default:
 			mark = " <- WRONG"
-			wrong = append(wrong, fmt.Sprintf("%s: %q: %s", suite[i].Name, v.sender.Cause, v.sender.Sentence))
+			t.Errorf("%s: %q: %s", suite[i].Name, v.sender.Cause, v.sender.Sentence)
 		}
 		switch v.receiver.Cause {
 		case want:
@@ -158,13 +157,6 @@ func TestDiagnosisFromTCPInfo(t *testing.T) {
 	t.Logf("seed %d: of %d judged, %d right from the sender's side; from the receiver's alone %d right, %d wrong", seed(t), judged, right, near, nearWrong)
 	if judged < 20 {
 		t.Skipf("only %d of 30 transfers could be judged", judged)
-	}
-	// One transfer of 416 was called by a wrong name (docs/path-probe.md): one of 30 happens in every fourteenth suite, two in one of four hundred.
-	for _, w := range wrong {
-		t.Log(w)
-	}
-	if len(wrong) > 1 {
-		t.Errorf("%d called by a wrong name: %q", len(wrong), wrong)
 	}
 	if missed := judged - right; missed > 3 {
 		t.Errorf("%d of %d right", right, judged)
